@@ -141,7 +141,7 @@ def _allocated(clang: Path, command: CompilerCommand, folder: Path, policy: Path
         WrongSettingError: If the file cannot be used.
     """
     from compiler_gym.envs.llvm.regalloc.channel import OtherQuestionsError, compile_with_decisions
-    from compiler_gym.envs.llvm.regalloc.decisions import read_decisions
+    from compiler_gym.envs.llvm.regalloc.decisions import decisions_for
 
     if os.environ.get(LOCK) or os.environ.get(FROZEN):
         raise WrongSettingError(
@@ -149,16 +149,14 @@ def _allocated(clang: Path, command: CompilerCommand, folder: Path, policy: Path
         )
     source = command.sources[0].path
     try:
-        units = [each for each in read_decisions(policy) if each.is_for(source)]
+        unit = decisions_for(policy, source)
     except (OSError, ValueError) as error:
         raise WrongSettingError(f"{POLICY}: {error}") from error
     path = folder / "allocated.o"
     words = compilation_of(clang, command).command(path)
-    if not units:
+    if unit is None:
         note = f"regalloc: {policy} has no decisions for {source}"
     else:
-        # The most exact name counts: others may be those of files in other folders.
-        unit = max(units, key=lambda each: len(Path(each.unit).parts))
         try:
             compile_with_decisions(words, unit)
         except (OtherQuestionsError, CommandError) as error:

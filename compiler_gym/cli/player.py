@@ -6,7 +6,7 @@ from typing import Any
 
 from compiler_gym.datasets import Benchmark
 from compiler_gym.envs.compiler_env import CompilerEnv
-from compiler_gym.envs.llvm.actions.llvm_command_line import unnested_forms
+from compiler_gym.envs.llvm.actions.llvm_command_line import short_name
 from compiler_gym.envs.llvm.display import diff_of_ir, ir_before
 from compiler_gym.util.sequence_reducer import reductions
 
@@ -149,20 +149,8 @@ class Player:
     def short_name(self, action: int) -> str:
         """Returns the shortest name of an action: ``sroa`` of ``function(sroa)``."""
         space = self.env.action_space
-        name = space.names[action]
-        for form in reversed([*unnested_forms(name)]):
-            for candidate in (form.partition("<")[0], form):
-                if _number_of(space, candidate) == action:
-                    return candidate
-        return name
+        return short_name(space, space.names[action])
 
     def action_names(self) -> list[str]:
         """Returns the shortest name of each action."""
         return [self.short_name(action) for action in range(self.env.action_space.n)]
-
-
-def _number_of(space: Any, name: str) -> int | None:
-    try:
-        return space[name]
-    except LookupError:
-        return None

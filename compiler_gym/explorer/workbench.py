@@ -1,6 +1,5 @@
 """Programs and their states, each with a session of the compiler while it is in use."""
 
-import hashlib
 import itertools
 import threading
 from collections import OrderedDict
@@ -10,15 +9,21 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import compiler_gym
-from compiler_gym.datasets import Benchmark, BenchmarkSource
-from compiler_gym.envs.llvm.actions.llvm_command_line import unnested_forms
-from compiler_gym.envs.llvm.datasets.kernels_dataset import KERNELS_PATH
+from compiler_gym.datasets import Benchmark
+from compiler_gym.envs.llvm.actions.llvm_command_line import short_name
 from compiler_gym.envs.llvm.llvm_env import LlvmEnv
 from compiler_gym.envs.llvm.specs import AUTOPHASE_FEATURE_NAMES
 from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.explorer import messages
 from compiler_gym.explorer.limits import Limits
 from compiler_gym.explorer.problems import ExplorerError
+from compiler_gym.explorer.programs import (
+    Program,
+    Programs,
+    built_in_names,
+    built_in_uri,
+    id_of_source,
+)
 from compiler_gym.explorer.sources import check_assembly, make_program
 from compiler_gym.service.connection_opts import ConnectionOpts
 from compiler_gym.util.nearest_names import did_you_mean
@@ -30,27 +35,7 @@ COSTS = {
 }
 """The observation of each objective."""
 
-_SUITE = "benchmark://kernels-v0"
 _SPACES = ("PassesAll", "Pipelines")
-
-
-@dataclass
-class Program:
-    """A program of the explorer.
-
-    Attributes:
-        message: The facts for the page.
-        benchmark: The program, or its URI.
-        is_built_in: Whether it is one of the package's programs.
-        sources: Its source files, as far as they are known.
-        lock: Held while states of it are made.
-    """
-
-    message: messages.Program
-    benchmark: Benchmark | str
-    is_built_in: bool = False
-    sources: list[BenchmarkSource] = field(default_factory=list)
-    lock: threading.Lock = field(default_factory=threading.Lock)
 
 
 @dataclass
@@ -92,8 +77,7 @@ class Workbench:
         self.limits = limits
         self.first: Program | None = None
         self._lock = threading.Lock()
-        self._programs: OrderedDict[str, Program] = OrderedDict()
-        self._own: dict[str, Program] = {}
+        self._programs = Programs(limits.programs)
         self._entries: OrderedDict[_Key, _Entry] = OrderedDict()
         flags = [f"--session_memory_mib={limits.session_mib}"]
         settings = ConnectionOpts(script_args=flags)
@@ -124,7 +108,7 @@ class Workbench:
         with self._lock:
             envs = [entry.env for entry in self._entries.values()]
             self._entries.clear()
-            self._programs.clear()
+        self._programs.forget()
         for env in envs:
             env.close()
 
@@ -135,7 +119,7 @@ class Workbench:
             llvm=str(self._factories[_SPACES[0]].compiler_version),
             actions=_described(self.action_space),
             pipelines=_described(self.pipeline_space),
-            programs=sorted(path.name for path in KERNELS_PATH.iterdir() if path.is_dir()),
+            programs=built_in_names(),
             program=self.first.message.id if self.first else None,
             autophase=[*AUTOPHASE_FEATURE_NAMES],
             is_public=self.limits.is_public,
@@ -155,15 +139,15 @@ class Workbench:
         if request.source is not None:
             return self._source_program(request.source).message
         name = request.name or ""
-        for program in [*self._own.values()]:
-            if name == program.message.name:
-                return program.message
-        names = [path.name for path in KERNELS_PATH.iterdir() if path.is_dir()]
-        if name not in names:
-            raise ExplorerError(
-                "input", f"There is no built-in program {name!r}.{did_you_mean(name, names)}"
-            )
-        return self._add(name, name, f"{_SUITE}/{name}", None).message
+        program = self._programs.find_own_by_name(name)
+        if program is None:
+            names = built_in_names()
+            if name not in names:
+                raise ExplorerError(
+                    "input", f"There is no built-in program {name!r}.{did_you_mean(name, names)}"
+                )
+            program = self._programs.find(name) or self._add(name, name, built_in_uri(name), None)
+        return program.message
 
     def add(self, benchmark: Benchmark | str) -> Program:
         """Adds a program of the server's owner, which stays as long as the server.
@@ -175,53 +159,37 @@ class Workbench:
             ExplorerError: If it cannot be used.
         """
         uri = str(benchmark if isinstance(benchmark, str) else benchmark.uri)
-        with self._lock:
-            if uri in self._own:
-                return self._own[uri]
-            taken = {program.message.name for program in self._own.values()}
-        name = uri.removeprefix(f"{_SUITE}/").removeprefix("benchmark://")
-        if uri.startswith(("file://", "benchmark://file-v0/")):
-            name = name.rpartition("/")[2]
-        candidates = (name if i == 1 else f"{name}-{i}" for i in itertools.count(1))
-        name = next(each for each in candidates if each not in taken)
-        program = self._add(name, name, benchmark, None)
-        with self._lock:
-            return self._own.setdefault(uri, program)
+        known = self._programs.find_own(uri)
+        if known is None:
+            name = self._programs.name_for_own(uri)
+            program = self._programs.find(name) or self._add(name, name, benchmark, None)
+            known = self._programs.add_own(uri, program)
+        return known
 
     def _source_program(self, source: messages.Source) -> Program:
-        key = hashlib.sha256(source.model_dump_json().encode()).hexdigest()[:16]
-        with self._lock:
-            known = self._programs.get(f"source-{key}")
-        if known:
-            return known
-        return self._add(f"source-{key}", "pasted", make_program(source, self.limits), source)
+        id = id_of_source(source)
+        known = self._programs.find(id)
+        return known or self._add(id, "pasted", make_program(source, self.limits), source)
 
     def _add(
         self, id: str, name: str, benchmark: Benchmark | str, source: messages.Source | None
     ) -> Program:
-        with self._lock:
-            if id in self._programs:
-                self._programs.move_to_end(id)
-                return self._programs[id]
         message = messages.Program(id=id, name=name, instructions=0, source=source)
-        program = Program(message, benchmark, str(benchmark).startswith(_SUITE))
+        program = Program(message, benchmark)
         env = self._begin(program, _SPACES[0])
-        program.sources = env.benchmark.sources if env.benchmark else []
-        instructions, ir = env.observation.observe(["IrInstructionCount", "Ir"])
-        if source is not None and self.limits.is_public:
-            _close_on_error(env, lambda: check_assembly(ir))
-        if instructions > self.limits.instructions:
-            env.close()
-            raise ExplorerError(
-                "limit",
-                f"expected a program of at most {self.limits.instructions:,} instructions, got "
-                f"{instructions:,}",
-            )
+        with _closed_on_error(env):
+            program.sources = env.benchmark.sources if env.benchmark else []
+            instructions, ir = env.observation.observe(["IrInstructionCount", "Ir"])
+            if source is not None and self.limits.is_public:
+                check_assembly(ir)
+            if instructions > self.limits.instructions:
+                raise ExplorerError(
+                    "limit",
+                    f"expected a program of at most {self.limits.instructions:,} instructions, "
+                    f"got {instructions:,}",
+                )
         message.instructions = int(instructions)
-        with self._lock:
-            self._programs[id] = program
-            while len(self._programs) > self.limits.programs:
-                self._programs.popitem(last=False)
+        self._programs.add(program)
         self._keep((id, ()), _Entry(env))
         return program
 
@@ -231,14 +199,10 @@ class Workbench:
         Raises:
             ExplorerError: If it is not known (any longer). The page sends it again then.
         """
-        with self._lock:
-            for program in self._own.values():
-                if id == program.message.id:
-                    return program
-            if id not in self._programs:
-                raise ExplorerError("unknown program", f"The program {id!r} has to be sent again")
-            self._programs.move_to_end(id)
-            return self._programs[id]
+        program = self._programs.find(id)
+        if program is None:
+            raise ExplorerError("unknown program", f"The program {id!r} has to be sent again")
+        return program
 
     # ----------------------------------------------------------------------------------------------
     # States.
@@ -355,7 +319,7 @@ class Workbench:
                 break
         else:
             length, env = 0, self._begin(program, space)
-        try:
+        with _closed_on_error(env):
             made = _Entry(env, users=1)
             if actions:
                 # The last one apart: the observation PassStats is about one request.
@@ -363,9 +327,6 @@ class Workbench:
                 names = ["IrInstructionCount", "PassStats"]
                 count, stats = self.step(env, actions[-1:], names)
                 made.step = _step(actions[-1], int(count), stats)
-        except BaseException:
-            env.close()
-            raise
         self._keep(key, made)
         return made
 
@@ -389,22 +350,18 @@ class Workbench:
     def _begin(self, program: Program, space: str) -> LlvmEnv:
         with self._lock:
             env = self._factories[space].fork()
-        try:
-            env.reset(
-                benchmark=program.benchmark,
-                observation_space=None,
-                reward_space=None,
-                timeout=self.limits.compile_seconds,
-            )
-        except (BenchmarkInitError, LookupError, ValueError) as error:
-            env.close()
-            raise ExplorerError("program", _text(error)) from error
-        except TimeoutError as error:
-            env.close()
-            raise ExplorerError("limit", _text(error)) from error
-        except BaseException:
-            env.close()
-            raise
+        with _closed_on_error(env):
+            try:
+                env.reset(
+                    benchmark=program.benchmark,
+                    observation_space=None,
+                    reward_space=None,
+                    timeout=self.limits.compile_seconds,
+                )
+            except (BenchmarkInitError, LookupError, ValueError) as error:
+                raise ExplorerError("program", _text(error)) from error
+            except TimeoutError as error:
+                raise ExplorerError("limit", _text(error)) from error
         return env
 
     def _keep(self, key: _Key, entry: _Entry) -> None:
@@ -417,19 +374,6 @@ class Workbench:
             envs = [self._entries.pop(each).env for each in dropped]
         for env in envs:
             env.close()
-
-
-def short_name(space: Any, name: str) -> str:
-    """Returns the shortest name of an action: ``sroa`` of ``function(sroa)``."""
-    number = space[name]
-    for form in reversed([*unnested_forms(name)]):
-        for candidate in (form.partition("<")[0], form):
-            try:
-                if space[candidate] == number:
-                    return candidate
-            except LookupError:
-                continue
-    return name
 
 
 def _described(space: Any) -> list[messages.Action]:
@@ -453,9 +397,11 @@ def _step(action: str, count: int, stats: dict[str, Any]) -> messages.Step:
     )
 
 
-def _close_on_error(env: LlvmEnv, check: Any) -> None:
+@contextmanager
+def _closed_on_error(env: LlvmEnv) -> Iterator[None]:
+    """Closes an environment if the block raises an error."""
     try:
-        check()
+        yield
     except BaseException:
         env.close()
         raise

@@ -5,8 +5,8 @@ import subprocess
 import pytest
 
 from compiler_gym.envs.llvm import tools
-from compiler_gym.envs.llvm.actions.llvm_command_line import LlvmCommandline
-from compiler_gym.spaces import CommandlineFlag, UnknownNameError
+from compiler_gym.envs.llvm.actions.llvm_command_line import LlvmCommandline, short_name
+from compiler_gym.spaces import CommandlineFlag, NamedDiscrete, UnknownNameError
 
 NAMES = [
     "function(sroa)",
@@ -69,6 +69,16 @@ def test_plain_action_is_not_hidden_by_a_parameterised_one():
     names = ["function(sroa<preserve-cfg>)", "function(sroa)"]
     space = LlvmCommandline([CommandlineFlag(name, name) for name in names])
     assert space["sroa"] == 1
+
+
+def test_short_names(space):
+    assert [short_name(space, name) for name in NAMES] == [
+        *("sroa", "sroa<preserve-cfg>", "licm", "simple-loop-unswitch", "globaldce", "instcombine"),
+        *("early-cse", "function-attrs", "inline", "dce"),
+    ]
+    assert short_name(NamedDiscrete(NAMES), NAMES[0]) == NAMES[0]
+    with pytest.raises(UnknownNameError):
+        short_name(space, "no-such-pass")
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import numpy as np
 from typing_extensions import override
 
 from compiler_gym.compat.legacy_actions import LEGACY_ACTIONS
-from compiler_gym.spaces import Commandline, CommandlineFlag, UnknownNameError
+from compiler_gym.spaces import Commandline, CommandlineFlag, NamedDiscrete, UnknownNameError
 from compiler_gym.spaces.named_discrete import not_in_space
 
 # The syntax of pass pipelines, as ``opt -passes=`` understands it.
@@ -84,6 +84,23 @@ def unnested_forms(element: str) -> Iterator[str]:
     while inner is not None and len(split_pipeline(inner)) == 1:
         yield inner
         inner = unnest(inner)
+
+
+def short_name(space: NamedDiscrete, name: str) -> str:
+    """Returns the shortest name of an action in its space: ``sroa`` of ``function(sroa)``.
+
+    Raises:
+        UnknownNameError: If there is no such action.
+    """
+    number = space[name]
+    for form in reversed([*unnested_forms(name)]):
+        for candidate in (form.partition("<")[0], form):
+            try:
+                if space[candidate] == number:
+                    return candidate
+            except LookupError:
+                continue
+    return name
 
 
 _OPT = re.compile(r"opt(-\d+)?(\.exe)?")

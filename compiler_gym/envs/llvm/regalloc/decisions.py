@@ -117,6 +117,19 @@ def read_decisions(path: Path) -> list[UnitDecisions]:
     return units
 
 
+def decisions_for(path: Path, source: str) -> UnitDecisions | None:
+    """Returns the decisions of a file for a source; None if there are none.
+
+    The most exact name counts: others may be those of files in other folders.
+
+    Raises:
+        OSError: If the file cannot be read.
+        ValueError: If it is no such file.
+    """
+    units = [each for each in read_decisions(path) if each.is_for(source)]
+    return max(units, key=lambda each: len(PurePath(each.unit).parts), default=None)
+
+
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         text = line.strip()

@@ -13,6 +13,7 @@ from compiler_gym.envs.llvm.regalloc.decisions import (
     NONE,
     Decision,
     UnitDecisions,
+    decisions_for,
     read_decisions,
     write_decisions,
 )
@@ -81,6 +82,15 @@ def test_files_are_read_as_written(tmp_path):
     assert read_decisions(path) == [first, second]
     assert first.is_for("/somewhere/a/b.c")
     assert not first.is_for("/somewhere/b.c")
+
+
+def test_the_most_exact_name_of_a_source_counts(tmp_path):
+    units = [UnitDecisions(name, {}) for name in ("b.c", "src/a/b.c", "a/b.c")]
+    path = tmp_path / "decisions"
+    write_decisions(path, units, "one source in three folders")
+    for source, expected in (("b.c", 0), ("/src/a/b.c", 1), ("/a/b.c", 2)):
+        assert decisions_for(path, source) == units[expected]
+    assert decisions_for(path, "c.c") is None
 
 
 @pytest.mark.parametrize(

@@ -234,7 +234,7 @@ class Workbench:
         """Returns the command line of ``opt`` that does what actions do.
 
         Raises:
-            ExplorerError: As of :meth:`numbers`.
+            ExplorerError: If one is not known, there are too many, or both spaces are mixed.
         """
         numbers = self.numbers(actions)
         space = self.pipeline_space if self.space_of(actions) == _SPACES[1] else self.action_space
@@ -257,7 +257,7 @@ class Workbench:
         """Returns observations of a state.
 
         Raises:
-            ExplorerError: As of :meth:`fork`.
+            ExplorerError: If there is no such program or action, or a pass fails.
         """
         with self._used(program, actions) as entry, entry.lock:
             return entry.env.observation.observe(names)
@@ -266,7 +266,7 @@ class Workbench:
         """Returns the steps to a state, and its IR.
 
         Raises:
-            ExplorerError: As of :meth:`fork`.
+            ExplorerError: If there is no such program or action, or a pass fails.
         """
         actions = tuple(request.actions)
         if request.first > len(actions):

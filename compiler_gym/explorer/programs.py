@@ -31,7 +31,7 @@ class Program:
 
     @property
     def is_built_in(self) -> bool:
-        """Whether it is one of the package's programs."""
+        """True if it is one of the package's programs."""
         return str(self.benchmark).startswith(_SUITE)
 
 

@@ -16,6 +16,7 @@ FOLDERS = (
     "proto",
     "tests",
     "third_party",
+    "tools",
 )
 
 _FILE = r"[\w./-]+\.(?:bzl|cc|def|h|md|proto|py|txt|yaml)\b"

@@ -140,7 +140,7 @@ def make_small(
         results, failed = make_each(inputs, make)
     results = with_script(results, script)
     if as_json:
-        print_json([each.as_json() for each in (*results, *failed)])
+        _print_json(results, failed)
     elif len(inputs) == 1:
         print_report(results[0])
     else:
@@ -180,7 +180,7 @@ def make_fast(
     )
     results = with_script(results, script)
     if as_json:
-        print_json([each.as_json() for each in (*results, *failed)])
+        _print_json(results, failed)
     elif len(inputs) == 1:
         print_speed_report(results[0])
     else:
@@ -188,6 +188,10 @@ def make_fast(
             print_speed_summary(results)
         print_rest(results, failed)
     return _exit_code(results, failed)
+
+
+def _print_json(results: Sequence[Product], failed: Sequence[Failed]) -> None:
+    print_json([*(each.as_json() for each in results), *(each.as_json() for each in failed)])
 
 
 def _exit_code(results: Sequence[Product], failed: Sequence[Failed]) -> int:

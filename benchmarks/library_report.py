@@ -7,21 +7,28 @@ are those of Debian's source packages: the package manager needs entries ``deb-s
 
     bazel run //benchmarks:library_report
     bazel run //benchmarks:library_report -- lz4 zlib --evaluations 120
+
+Only the times need an idle machine. The first of these commands builds and tests without timing,
+and the second times what the first has built::
+
+    bazel run //benchmarks:library_report -- --folder /tmp/libraries --rounds 0
+    bazel run //benchmarks:library_report -- --folder /tmp/libraries
 """
 
 import argparse
+import contextlib
 import os
 import resource
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from compiler_gym.envs.llvm import tools
-from compiler_gym.tuning.size.linking import trial_linker
+from compiler_gym.tuning.size.linking import TrialLinker, trial_linker
 from compiler_gym.tuning.size.object_file import read_object
 from compiler_gym.util.runfiles_path import cache_path
 from compiler_gym.util.statistics import compare_paired_runtimes
@@ -215,7 +222,7 @@ class Variant:
     Attributes:
         compiler: The words of the compiler, with its level.
         is_shared: Whether it is a shared library.
-        folder: Where it is built.
+        folder: Where it is built. What an earlier run has built and tested there is used again.
     """
 
     project: Project
@@ -229,8 +236,23 @@ class Variant:
     def library(self) -> Path:
         return self.folder / "liblibrary.so"
 
-    def compile(self) -> None:
-        """Compiles the library, and links it if it is shared."""
+    @property
+    def joined(self) -> Path:
+        return self.folder / "joined.o"
+
+    def build(self) -> None:
+        """Compiles and tests the library, unless an earlier run has done so in the folder."""
+        passed = self.folder / "passed"
+        if not passed.exists():
+            shutil.rmtree(self.folder, ignore_errors=True)
+            self.folder.mkdir(parents=True)
+            self._compile()
+            self.run(self.project.tests)
+            self.link(self.project.benchmark)
+            passed.touch()
+
+    def _compile(self) -> None:
+        """Compiles and links the library."""
         files = (path for each in self.project.sources for path in sorted(self.source.glob(each)))
         for path in files:
             if path.name not in self.project.left_out:
@@ -245,16 +267,16 @@ class Variant:
         if self.is_shared:
             words = ["-shared", "-Wl,-z,lazy", *self.objects, "-o", self.library]
             subprocess.run([_clang(self.project), *words, *self.project.libraries], check=True)
+        else:
+            joined = ["-r", *self.objects, "-o", self.joined]
+            subprocess.run([_trial_linker().lld, *joined], check=True)
 
     def sizes(self) -> tuple[int, int]:
         """Returns the bytes of code of the library, and all that is loaded of it."""
         if self.is_shared:
             found = read_object(self.library)
             return found.text, found.all
-        joined, trial = self.folder / "joined.o", trial_linker(())
-        assert trial is not None, "There is no LLD"
-        subprocess.run([trial.lld, "-r", *self.objects, "-o", joined], check=True)
-        return read_object(joined).text, trial.size(joined).loaded
+        return read_object(self.joined).text, _trial_linker().size(self.joined).loaded
 
     def link(self, program: Program) -> Path:
         """Links a program with the library."""
@@ -293,6 +315,12 @@ def _seconds_of_children() -> float:
     return usage.ru_utime + usage.ru_stime
 
 
+def _trial_linker() -> TrialLinker:
+    trial = trial_linker(())
+    assert trial is not None, "There is no LLD"
+    return trial
+
+
 def _clang(project: Project) -> str:
     return str(tools.tool_path("clang++" if project.is_cxx else "clang"))
 
@@ -304,8 +332,15 @@ def _wrapper(project: Project) -> tuple[str, ...]:
     return (sys.executable, "-c", script, "-Oz")
 
 
-def rows_of(name: str, is_shared: bool) -> list[dict[str, str]]:
-    """Builds a library in three ways, tests and times them; returns a row for each."""
+def rows_of(name: str, is_shared: bool, folder: Path, rounds: int) -> list[dict[str, str]]:
+    """Builds a library in three ways, tests and times them; returns a row for each.
+
+    Args:
+        name: The name of a project.
+        is_shared: Whether to build a shared library.
+        folder: The folder of the builds.
+        rounds: How often the benchmark of each runs; 0 for a table without times.
+    """
     project = PROJECTS[name]
     source = fetch(project)
     clang = _clang(project)
@@ -314,35 +349,36 @@ def rows_of(name: str, is_shared: bool) -> list[dict[str, str]]:
         "clang -Os": (clang, "-Os"),
         "compiler-gym-cc -Oz": _wrapper(project),
     }
-    with tempfile.TemporaryDirectory() as work:
-        variants = {}
-        for way, compiler in ways.items():
-            folder = Path(work) / str(len(variants))
-            folder.mkdir()
-            variants[way] = Variant(project, source, compiler, is_shared, folder)
-            variants[way].compile()
-            variants[way].run(project.tests)
-        seconds: dict[str, list[float]] = {way: [] for way in ways}
-        for _ in range(_ROUNDS):
-            for way, variant in variants.items():
-                seconds[way].append(variant.run(project.benchmark))
-        sizes = {way: variant.sizes() for way, variant in variants.items()}
+    kind = "shared" if is_shared else "static"
+    variants = {}
+    for number, (way, compiler) in enumerate(ways.items()):
+        place = folder / f"{name}-{kind}" / str(number)
+        variants[way] = Variant(project, source, compiler, is_shared, place)
+        variants[way].build()
+    seconds: dict[str, list[float]] = {way: [] for way in ways}
+    for _ in range(rounds):
+        for way, variant in variants.items():
+            seconds[way].append(variant.run(project.benchmark))
+    sizes = {way: variant.sizes() for way, variant in variants.items()}
     first = next(iter(ways))
-    rows = []
-    for way in ways:
-        comparison = compare_paired_runtimes(seconds[way], seconds[first])
-        slowdown = f"{comparison.speedup:.2f} ({comparison.low:.2f} to {comparison.high:.2f})"
-        rows.append(
-            {
-                "library": f"{name}, {'shared' if is_shared else 'static'}",
-                "made by": way,
-                "code": _with_share(sizes[way][0], sizes[first][0]),
-                "loaded": _with_share(sizes[way][1], sizes[first][1]),
-                "time / clang -Oz": "1" if way == first else slowdown,
-                "tests": "passed",
-            }
-        )
-    return rows
+    return [
+        {
+            "library": f"{name}, {kind}",
+            "made by": way,
+            "code": _with_share(sizes[way][0], sizes[first][0]),
+            "loaded": _with_share(sizes[way][1], sizes[first][1]),
+            "time / clang -Oz": "1" if way == first else _slowdown(seconds[way], seconds[first]),
+            "tests": "passed",
+        }
+        for way in ways
+    ]
+
+
+def _slowdown(seconds: Sequence[float], before: Sequence[float]) -> str:
+    if not seconds:
+        return "not timed"
+    found = compare_paired_runtimes(seconds, before)
+    return f"{found.speedup:.2f} ({found.low:.2f} to {found.high:.2f})"
 
 
 def _with_share(size: int, before: int) -> str:
@@ -357,14 +393,32 @@ def main(words: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("projects", nargs="*", help=f"of {', '.join(PROJECTS)}; by default all")
     parser.add_argument("--evaluations", type=int, default=40, help="for each source")
+    parser.add_argument(
+        "--rounds", type=int, default=7, help="runs of each benchmark; 0 builds and tests only"
+    )
+    parser.add_argument(
+        "--folder", help="keeps the builds for another run; by default they are removed"
+    )
     arguments = parser.parse_args(words)
     os.environ["COMPILER_GYM_EVALUATIONS"] = str(arguments.evaluations)
     rows = []
-    for name in arguments.projects or PROJECTS:
-        for is_shared in (False, True):
-            rows += rows_of(name, is_shared)
-            print(_markdown(rows[-3:]), flush=True)
+    with _folder_of_builds(arguments.folder) as builds:
+        folder = builds / f"evaluations-{arguments.evaluations}"
+        for name in arguments.projects or PROJECTS:
+            for is_shared in (False, True):
+                rows += rows_of(name, is_shared, folder, arguments.rounds)
+                print(_markdown(rows[-3:]), flush=True)
     print(_markdown(rows))
+
+
+@contextlib.contextmanager
+def _folder_of_builds(path: str | None) -> Iterator[Path]:
+    """Makes the folder of the builds; one without a name is temporary."""
+    if path:
+        yield Path(os.environ.get("BUILD_WORKING_DIRECTORY", "."), path).absolute()
+    else:
+        with tempfile.TemporaryDirectory(prefix="compiler_gym-") as folder:
+            yield Path(folder)
 
 
 if __name__ == "__main__":

@@ -80,6 +80,24 @@ def test_a_clobbering_change_is_found(target, way, tmp_path):
     assert [each.change for each in found] == [_IPRA]
 
 
+@pytest.mark.parametrize(
+    ("body", "is_endless"),
+    [("usleep(1500000);", False), ("for (volatile int i = 0; ; i = i) {}", True)],
+)
+def test_the_processor_time_of_a_program_is_limited(body, is_endless, tmp_path, monkeypatch):
+    # A paused trial, or one on a busy machine, is not wrong.
+    monkeypatch.setattr("tests.tuning.size.trial._RUN_CPU_SECONDS", 1)
+    library = f"#include <unistd.h>\nvoid last(void) {{ {body} }}\n"
+    caller = '#include <stdio.h>\nvoid last(void);\nint main(void) { last(); puts("done"); }\n'
+    program = GeneratedProgram({"library.c": library}, {"main.c": caller}, modes=("plain",))
+    trial = Trial(program, X86_64, STATIC, tmp_path)
+    if is_endless:
+        with pytest.raises(AssertionError, match="may have no end"):
+            trial.expected()
+    else:
+        assert trial.expected() == "done\n"
+
+
 @pytest.mark.parametrize("way", [STATIC, LAZY, INTERPOSED], ids=lambda way: way.name)
 def test_generated_programs(way, tmp_path):
     program = replace(generate(WAYS.index(way)), modes=("plain",))

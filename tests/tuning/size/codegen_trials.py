@@ -51,7 +51,7 @@ from tests.tuning.size.trial_counts import with_counts
 _CHANGES = 8
 _COUNTS = "tests/tuning/size/codegen/trial_counts.json"
 _DOCUMENT = "docs/guides/code-size-safety.md"
-_CSMITH_SECONDS = 60
+_CSMITH_SECONDS = 1800
 _KERNELS = "compiler_gym/data/kernels-v0"
 _DRIVER = "int program_main();\nint main(void) { return program_main(); }\n"
 _LEVELS = ("-Oz", "-Oz", "-Oz", "-Os", "-O2")

@@ -2,6 +2,7 @@
 
 import os
 import random
+import signal
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,9 +18,11 @@ from compiler_gym.tuning.speed.optimizer import moves as speed_moves
 from compiler_gym.util.commands import CommandError, run_command
 from tests.tuning.size.generated_programs import GeneratedProgram
 
-_SECONDS = 120
-_RUN_SECONDS = 20
-_ENDLESS = f"more than {_RUN_SECONDS} s"
+# Processor time decides whether a program has an end. The limits of the wall clock are long, since
+# trials run at the lowest priority, and may be paused.
+_SECONDS = 1800
+_RUN_CPU_SECONDS = 20
+_ENDLESS = f"more than {_RUN_CPU_SECONDS} s"
 _LIBRARIES = ("-l:libstdc++.so.6", "-l:libgcc_s.so.1", "-lm", "-lpthread")
 _QUIET = ("-w",)
 
@@ -296,14 +299,17 @@ class Trial:
         return program
 
     def _run(self, program: Path, mode: str) -> str:
-        words = [*self._target.runner, program, mode]
+        limit = ["prlimit", f"--cpu={_RUN_CPU_SECONDS}", "--"]
+        words = [*limit, *self._target.runner, program, mode]
         words += ["lld"] if "-fuse-ld=lld" in self._way.link else []
         environment = {**os.environ, "ASAN_OPTIONS": "detect_leaks=0"}
         try:
             done = run_command(
-                words, _RUN_SECONDS, env=environment, check=False, stdin=self._program.input
+                words, _SECONDS, env=environment, check=False, stdin=self._program.input
             )
         except subprocess.TimeoutExpired:
+            return _ENDLESS
+        if done.returncode == -signal.SIGKILL:
             return _ENDLESS
         return done.stdout + (f"exit code {done.returncode}\n" if done.returncode else "")
 

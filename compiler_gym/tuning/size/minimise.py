@@ -47,8 +47,9 @@ def minimise(
     """Leaves out of a result the parts of its change that cost nothing to leave out.
 
     That takes as many evaluations as the search had, but at least 12 and at most 30, and as many
-    more to measure the parts that are left. They do not count as those of the search. If the clock
-    ended the search, there is no least number.
+    more to measure the parts that are left. If some of these turn out to cost nothing, they are
+    left out, and the rest is measured again. These evaluations do not count as those of the search.
+    If the clock ended the search, there is no least number.
 
     Args:
         evaluator: The evaluator of the search.
@@ -73,8 +74,13 @@ def minimise(
             best = small  # Without one part, others may have become free.
     if not with_costs:
         return best, []
-    with evaluator.outside_budget(limit):
-        return best, search.measure(best)
+    while True:
+        with evaluator.outside_budget(limit):
+            measured = search.measure(best)
+            small = search.drop(best, [each.change for each in measured if each.is_free])
+            if small is best:
+                return best, [each.part for each in measured]
+            best = small
 
 
 def parts_of(change: Change) -> dict[str, Change]:
@@ -120,6 +126,21 @@ def without(change: Change, parts: Iterable[Change]) -> Change:
     return change
 
 
+@dataclass(frozen=True)
+class _Measured:
+    """A part of a result.
+
+    Attributes:
+        part: Its name and its cost.
+        change: The part itself.
+        is_free: Whether the result is no larger without it.
+    """
+
+    part: Part
+    change: Change
+    is_free: bool
+
+
 class _Minimiser:
     """Leaves parts out, within a budget; see :func:`minimise`."""
 
@@ -138,6 +159,7 @@ class _Minimiser:
         self._sizes = sizes
         self._functions = functions
         self._is_right = is_right
+        self._wrong: set[Change] = set()
 
     def drop_free(self, best: Evaluation) -> Evaluation:
         """Returns the result without the parts that cost nothing, as far as the budget goes."""
@@ -150,7 +172,7 @@ class _Minimiser:
                     free.append(part)
                 else:
                     split += self._split(part, best, each)
-            best, waiting = self._drop(best, free), split
+            best, waiting = self.drop(best, free), split
         return best
 
     def _split(self, part: Change, best: Evaluation, found: Evaluation | None) -> list[Change]:
@@ -168,33 +190,46 @@ class _Minimiser:
             return _halves(part)
         return [Change(skipped=rest)] if rest else []
 
-    def measure(self, best: Evaluation) -> list[Part]:
+    def measure(self, best: Evaluation) -> list[_Measured]:
         """Returns the parts of a result, each with what it saves."""
         parts = parts_of(best.change)
         found = self._without_each(best, [*parts.values()])
-        size = self._cost(best)[0]
         measured = [
-            Part(name, None if each is None else self._cost(each)[0] - size)
-            for name, each in zip(parts, found, strict=True)
+            self._measured(name, change, best, each)
+            for (name, change), each in zip(parts.items(), found, strict=True)
         ]
-        return sorted(measured, key=lambda part: -(part.cost or 0))
+        return sorted(measured, key=lambda each: -(each.part.cost or 0))
+
+    def _measured(
+        self, name: str, change: Change, best: Evaluation, found: Evaluation | None
+    ) -> _Measured:
+        if found is None:
+            return _Measured(Part(name, None), change, is_free=False)
+        cost, of_best = self._cost(found), self._cost(best)
+        return _Measured(Part(name, cost[0] - of_best[0]), change, cost <= of_best)
 
     def _without_each(self, best: Evaluation, parts: Sequence[Change]) -> list[Evaluation | None]:
         changes = [without(best.change, [part]) for part in parts]
         found = {each.change: each for each in self._evaluate(changes)}
         return [found.get(change) for change in changes]
 
-    def _drop(self, best: Evaluation, parts: Sequence[Change]) -> Evaluation:
+    def drop(self, best: Evaluation, parts: Sequence[Change]) -> Evaluation:
         """Leaves out all parts, or as many as can go together."""
         if not parts:
             return best
         for each in self._evaluate([without(best.change, parts)]):
-            if self._cost(each) <= self._cost(best) and self._is_right(each):
+            if self._cost(each) <= self._cost(best) and self._passes(each):
                 return each
         if len(parts) == 1:
             return best
         middle = len(parts) // 2
-        return self._drop(self._drop(best, parts[:middle]), parts[middle:])
+        return self.drop(self.drop(best, parts[:middle]), parts[middle:])
+
+    def _passes(self, found: Evaluation) -> bool:
+        """Returns whether a result may replace the best. Checks are slow: none runs twice."""
+        if found.change not in self._wrong and not self._is_right(found):
+            self._wrong.add(found.change)
+        return found.change not in self._wrong
 
 
 def _limit(budget: Budget) -> int:

@@ -89,6 +89,24 @@ def test_parts_are_judged_again_once_another_is_dropped(tmp_path):
     assert left == Change() and parts == {}
 
 
+def test_more_free_parts_than_evaluations(tmp_path):
+    # Twelve evaluations judge twelve of the parts, and none is left to leave them out.
+    change = Change(options=tuple(f"-{number}" for number in range(14)))
+    left, parts = minimised(lambda change: 100 - 5 * ("-13" in change.options), change, tmp_path)
+    assert left.options == ("-13",) and parts == {"-13": 5}
+
+
+def test_no_check_runs_twice(tmp_path):
+    change, checked = Change(options=("-a", "-b", "-c")), []
+
+    def is_right(it):
+        checked.append(it.change)
+        return False
+
+    minimised(lambda _: 90, change, tmp_path, is_right=is_right)
+    assert len(checked) == len(set(checked)) == 5
+
+
 def test_single_decisions(tmp_path):
     change = Change(calls=tuple((index, True) for index in range(16)))
     left, parts = minimised(lambda change: 100 - 3 * ((5, True) in change.calls), change, tmp_path)

@@ -1,5 +1,6 @@
 """The commands that ``compiler-gym-cc`` takes over from clang, and those that it runs instead."""
 
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,8 +25,10 @@ _STRAIGHT = (
 _DEPENDENCIES = ("-MD", "-MMD")
 _TO_PREPROCESSOR = ("-Wp,-MD,", "-Wp,-MMD,")
 
-# The probes of build systems.
-_PROBES = ("conftest", "CMakeScratch", "CMakeTmp", "CompilerIdC", "cmTC_", "meson-private")
+# The probes of build systems; those of zlib's own configure have the number of its process.
+_PROBES = re.compile(
+    r"conftest|CMakeScratch|CMakeTmp|CompilerIdC|cmTC_|meson-private|\bztest\d+\.c$"
+)
 
 # Options that name outputs, with a value in a word of its own and without one.
 _OUTPUTS_WITH_VALUE = ("-o", "-MF", "-MT", "-MQ", "-MJ")
@@ -53,7 +56,7 @@ def command_for_size(driver: str, words: Sequence[str]) -> CompilerCommand:
     source = command.sources[0].path
     if command.mode != "compile" or command.link_inputs:
         raise NotForSizeError("more than a source")
-    if any(map(source.__contains__, _PROBES)):
+    if _PROBES.search(source):
         raise NotForSizeError("probe of a build system")
     output = Path(command.output)
     if output.exists() and not output.is_file():

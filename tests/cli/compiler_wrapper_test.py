@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -124,15 +125,17 @@ def test_probes_cost_no_time(folder, monkeypatch):
     (folder / "probe123.c").write_text(
         "int f(int x) { return x * 3; }\nint main() { return f(2); }\n"
     )
+    shutil.copy("unit.c", "ztest4711.c")  # This is what the configure script of zlib compiles.
     os.rename("unit.c", "conftest.c")
-    compile("-Oz", "-c", "probe123.c")
-    compile("-Oz", "-c", "conftest.c")
+    for name in ("probe123", "conftest", "ztest4711"):
+        compile("-Oz", "-c", f"{name}.c")
     assert log() == []
     assert [words[6].partition(":")[0] for words in all_lines()] == [
         "less than 100 bytes of code",
         "probe of a build system",
+        "probe of a build system",
     ]
-    for name in ("probe123", "conftest"):
+    for name in ("probe123", "conftest", "ztest4711"):
         clang("-Oz", "-c", f"{name}.c", "-o", "clang.o")
         assert (folder / f"{name}.o").read_bytes() == (folder / "clang.o").read_bytes()
 

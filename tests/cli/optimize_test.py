@@ -235,6 +235,9 @@ def test_nothing_to_gain(run, environment):
     (environment / "data.c").write_text("int data = 1;\n")
     done = run("optimize", "data.c", "--evaluations", "1", "--objective", "text")
     assert done.stdout.startswith("data.o: 0 bytes of code, as many as clang -Oz makes\n")
+    (environment / "empty.c").write_text("/* Nothing at all. */\n")
+    done = run("optimize", "empty.c", "--evaluations", "1")
+    assert done.stdout.startswith("empty.o: 0 bytes loaded, as many as clang -Oz makes\n")
 
 
 def test_messages_have_no_temporary_names(fails, run, environment, program_c):

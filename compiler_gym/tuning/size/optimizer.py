@@ -322,7 +322,7 @@ class Optimizer:
             change = belief.choose(left, least)
             left.remove(change)
             for each in self.evaluator.evaluate([change]):
-                result = math.log(each.loaded / max(before, 1))
+                result = math.log(max(each.loaded, 1) / max(before, 1))
                 belief.learn(change, result)
                 least = min(least, result)
         self._untried = tuple(left)

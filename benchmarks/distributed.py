@@ -1,11 +1,12 @@
 """Measures what a pool costs: `bazel run //benchmarks:distributed -- overhead` (`queue`, `head`).
 
-`overhead` plays the same episodes in a plain loop and on pools with one and two workers, on this
-machine and on Ray, and prints episodes per second and their ratio to those of the loop. Two loops
-at the same time show the most that two workers can do on this machine. Each round measures all of
-them, so that the machine is the same. `queue` measures the times of episodes, and those of the head
-for calls and rows, and simulates the head of clusters with them. `head` measures the processor time
-of the processes of Ray on a head node, without tasks and with them.
+`overhead` plays the same episodes in plain loops and on pools, on this machine and on Ray. It
+prints the ratio of their episodes per second: one worker to one loop, two workers to two loops at
+once. Each round takes all measurements in turn, a loop before and after each pool, because the
+speed of many machines drifts. A ratio is the median over the rounds, with the lowest and highest.
+`queue` measures the times of episodes, and those of the head for calls and rows, and simulates the
+head of clusters with them. `head` measures the processor time of the processes of Ray on a head
+node, without tasks and with them.
 """
 
 import argparse
@@ -18,6 +19,7 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -77,10 +79,28 @@ def rate_of_loop(worker: Worker, jobs: list[Job]) -> float:
     return len(jobs) / (time.perf_counter() - begin)
 
 
-def rate_of_pool(pool: Pool, jobs: list[Job]) -> float:
-    begin = time.perf_counter()
-    assert all(outcome.error is None for outcome in pool.run(jobs))
-    return len(jobs) / (time.perf_counter() - begin)
+@dataclass(frozen=True)
+class PoolRun:
+    """Measurements of a pool while it plays episodes.
+
+    Attributes:
+        rate: Episodes per second.
+        busy: The share of the workers' time that episodes take.
+        head: Processor time of this process for an episode, in seconds.
+    """
+
+    rate: float
+    busy: float
+    head: float
+
+
+def run_pool(pool: Pool, workers: int, jobs: list[Job]) -> PoolRun:
+    begin, cpu = time.perf_counter(), time.process_time()
+    outcomes = [*pool.run(jobs)]
+    wall, cpu = time.perf_counter() - begin, time.process_time() - cpu
+    assert all(outcome.error is None for outcome in outcomes)
+    busy = sum(outcome.seconds for outcome in outcomes) / (wall * workers)
+    return PoolRun(len(jobs) / wall, busy, cpu / len(jobs))
 
 
 _worker_of_process = Worker()
@@ -100,40 +120,85 @@ def rate_of_loops(executor: ProcessPoolExecutor, jobs: list[Job]) -> float:
     return len(jobs) / (time.perf_counter() - begin)
 
 
+_POOLS = [("local", 1), ("ray", 1), ("local", 2), ("ray", 2)]
+
+
 def overhead(sizes: list[int], seconds: float, rounds: int) -> None:
     import ray
 
-    ray.init(address="local", log_to_driver=False, logging_level="ERROR", include_dashboard=False)
+    # Pools stay open side by side, so there is room for the workers of both on Ray.
+    ray.init(num_cpus=3, log_to_driver=False, logging_level="ERROR", include_dashboard=False)
     worker = Worker()
     executor = ProcessPoolExecutor(2, multiprocessing.get_context("spawn"))
-    print("instructions  pool     loop/s  pool/loop  this process, ms an episode")
-    for size in sizes:
-        program = program_of(size)
-        warm = jobs_of(program, 20)
-        jobs = jobs_of(program, max(int(rate_of_loop(worker, warm) * seconds), 20))
-        rate_of_loops(executor, warm)
-        loops, ratios = [], []
-        for _ in range(rounds):
-            loops.append(rate_of_loop(worker, jobs))
-            ratios.append(rate_of_loops(executor, jobs) / loops[-1])
-        loop, ratio = map(statistics.median, (loops, ratios))
-        print(f"{size:12}  loops 2 {loop:7.1f} {ratio:10.2f}", flush=True)
-        for address in (None, "auto"):
-            for count in (1, 2):
-                loops, ratios, heads = [], [], []
-                with open_pool(address, Limits(workers=count)) as pool:
-                    rate_of_pool(pool, warm)
-                    for _ in range(rounds):
-                        loops.append(rate_of_loop(worker, jobs))
-                        cpu = time.process_time()
-                        ratios.append(rate_of_pool(pool, jobs) / loops[-1])
-                        heads.append((time.process_time() - cpu) / len(jobs) * 1e3)
-                loop, ratio, head = map(statistics.median, (loops, ratios, heads))
-                name = f"{'ray' if address else 'local'} {count}"
-                print(f"{size:12}  {name:7} {loop:7.1f} {ratio:10.2f} {head:8.3f}", flush=True)
+    print("instructions  workers  loops/s  workers/loops           busy  head, ms an episode")
+    with ExitStack() as stack:
+        pools = {
+            (place, count): stack.enter_context(
+                open_pool("auto" if place == "ray" else None, Limits(workers=count))
+            )
+            for place, count in _POOLS
+        }
+        for size in sizes:
+            program = program_of(size)
+            warm = jobs_of(program, 20)
+            jobs = jobs_of(program, max(int(rate_of_loop(worker, warm) * seconds), 20))
+            rate_of_loops(executor, warm)
+            for (_, count), pool in pools.items():
+                run_pool(pool, count, warm)
+            jobs_for = {1: jobs, 2: jobs_of(program, 2 * len(jobs))}
+            measure_overhead(size, worker, executor, pools, jobs_for, rounds)
     worker.close()
     executor.shutdown()
     ray.shutdown()
+
+
+def measure_overhead(
+    size: int,
+    worker: Worker,
+    executor: ProcessPoolExecutor,
+    pools: dict[tuple[str, int], Pool],
+    jobs_for: dict[int, list[Job]],
+    rounds: int,
+) -> None:
+    """Measures and prints the rates of loops and pools for a program.
+
+    Args:
+        size: The instructions that were asked for.
+        worker: Plays the plain loop.
+        executor: Plays two loops at the same time.
+        pools: The pools by their place and their number of workers.
+        jobs_for: The episodes for one worker and for two.
+        rounds: The number of measurements of each.
+    """
+
+    def rate_of_base(count: int) -> float:
+        played = jobs_for[count]
+        return rate_of_loop(worker, played) if count == 1 else rate_of_loops(executor, played)
+
+    bases: dict[int, list[float]] = {1: [], 2: []}
+    runs: dict[tuple[str, int], list[tuple[float, PoolRun]]] = {key: [] for key in pools}
+    for _ in range(rounds):
+        for count in bases:
+            before = rate_of_base(count)
+            bases[count].append(before)
+            for key in [each for each in pools if each[1] == count]:
+                run = run_pool(pools[key], count, jobs_for[count])
+                after = rate_of_base(count)
+                bases[count].append(after)
+                runs[key].append((2 * run.rate / (before + after), run))
+                before = after
+    loop, loops = (statistics.median(bases[count]) for count in (1, 2))
+    print(f"{size:12}  two loops {loops:6.1f}   {loops / loop:5.2f} of one loop")
+    for (place, count), found in runs.items():
+        ratios = [ratio for ratio, _ in found]
+        busy = statistics.median(run.busy for _, run in found)
+        head = statistics.median(run.head for _, run in found)
+        base = statistics.median(bases[count])
+        print(
+            f"{size:12}  {place:5} {count} {base:8.1f}   {statistics.median(ratios):5.3f} "
+            f"({min(ratios):.3f} to {max(ratios):.3f})  {busy:5.1%} {head * 1e3:8.3f}",
+            flush=True,
+        )
 
 
 @dataclass(frozen=True)
@@ -378,7 +443,7 @@ def head(episodes: int, idle: float, nodes: int) -> None:
         RowWriter(Path(folder), schema) as writer,
         open_pool("auto", Limits(workers=2)) as pool,
     ):
-        rate_of_pool(pool, jobs[:20])
+        run_pool(pool, 2, jobs[:20])
         begin, before = time.perf_counter(), cpu_of_head(cluster)
         for outcome in pool.run(jobs[20 : 20 + episodes]):
             writer.write(outcome.value)
@@ -406,8 +471,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", choices=["overhead", "queue", "head"])
     parser.add_argument("--sizes", type=int, nargs="+", default=[200, 2_000, 20_000])
-    parser.add_argument("--seconds", type=float, default=5, help="of a measurement")
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=2, help="of a measurement")
+    parser.add_argument("--rounds", type=int, default=4)
     parser.add_argument("--simulated", type=float, default=1800, help="seconds of the simulation")
     parser.add_argument("--episodes", type=int, default=500, help="of head")
     parser.add_argument("--idle", type=float, default=60, help="seconds without tasks")

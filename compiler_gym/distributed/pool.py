@@ -17,9 +17,12 @@ from compiler_gym.distributed.worker import Hello, hello
 _POLL_SECONDS = 0.2
 _REVIEW_SECONDS = 2.0
 _CALLS_IN_FLIGHT = 2
-# A call costs this process about a millisecond. So short tasks share one, and all the more the more
-# workers there are, as this process has half of its time for that.
+# A call costs this process about a millisecond, and its worker a few. So short tasks share one.
+# Long runs have longer calls, because workers wait for the last calls of others only at the end.
+# So have large pools, because this process has half of its time for calls.
 _SECONDS_PER_CALL = 0.25
+_SHARE_OF_RUN = 0.02
+_SECONDS_PER_CALL_OF_LONG_RUNS = 1.0
 _SECONDS_PER_CALL_AND_WORKER = 0.002
 _MOST_SECONDS_PER_CALL = 60.0
 _MOST_TASKS_PER_CALL = 4096
@@ -140,7 +143,7 @@ class Pool:
         self._start_failures = 0
         self._was_ready = False
         self._reviewed = -math.inf
-        self._ready_at = time.monotonic()
+        self._ready_at = self._began = time.monotonic()
 
     def __enter__(self) -> Self:
         return self
@@ -174,7 +177,7 @@ class Pool:
         """
         source = iter(jobs)
         self._seconds_per_task = _SECONDS_PER_CALL
-        self._ready_at = time.monotonic()
+        self._ready_at = self._began = time.monotonic()
         try:
             while self._feed(source) or self._queue or self.stats.running:
                 if time.monotonic() >= end:
@@ -291,7 +294,12 @@ class Pool:
 
     def _seconds_per_call(self) -> float:
         """Returns how long a call should take."""
-        wanted = max(_SECONDS_PER_CALL, len(self._workers) * _SECONDS_PER_CALL_AND_WORKER)
+        elapsed = time.monotonic() - self._began
+        wanted = max(
+            _SECONDS_PER_CALL,
+            min(elapsed * _SHARE_OF_RUN, _SECONDS_PER_CALL_OF_LONG_RUNS),
+            len(self._workers) * _SECONDS_PER_CALL_AND_WORKER,
+        )
         longest = min(_MOST_SECONDS_PER_CALL, self._limits.task_seconds / (2 * _PATIENCE))
         return min(wanted, longest)
 

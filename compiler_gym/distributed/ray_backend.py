@@ -8,6 +8,8 @@ import socket
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
 from typing import Any
 
 from typing_extensions import override
@@ -20,6 +22,7 @@ from compiler_gym.distributed.worker import Worker
 LOCAL = "local"
 
 _OLDEST = (2, 60)
+_LOG_BYTES = 64 << 20
 _FETCH_SECONDS = 60
 _CONNECT_SECONDS = 10
 _TOKEN = "RAY_AUTH_TOKEN"
@@ -39,6 +42,8 @@ _ACTOR_OPTIONS = {
     # The pool repeats tasks. Ray itself would do it without a limit of time.
     "max_task_retries": 0,
     "scheduling_strategy": "SPREAD",
+    # Calls are no concern of users. Ray would send the states of each to the head.
+    "enable_task_events": False,
 }
 
 _METRICS = {
@@ -56,14 +61,17 @@ _METRICS = {
 class RayWorker(Worker):
     """A worker that gets data as arguments of its own, which Ray reads from the object store.
 
-    Its log, one of Ray's files on the node, names each task that begins.
+    Its log, ``compiler_gym-PID.log`` beside Ray's logs of the node, names each task that begins.
     """
 
     def __init__(self) -> None:
         super().__init__()
         log = logging.getLogger(Worker.__module__)
         log.setLevel(logging.INFO)
-        log.addHandler(logging.StreamHandler())
+        # Ray reads what goes to stderr again, and sends it to the head.
+        log.propagate = False
+        path = _log_folder() / f"compiler_gym-{os.getpid()}.log"
+        log.addHandler(RotatingFileHandler(path, maxBytes=_LOG_BYTES, backupCount=1, delay=True))
 
     def run_with(
         self, tasks: Sequence[Task], seconds: float, digests: Sequence[str], *blobs: bytes
@@ -183,6 +191,12 @@ class RayBackend(Backend):
                 handle.kill()
         self._handles.clear()
         self._references.clear()
+
+
+def _log_folder() -> Path:
+    """Returns the folder of the logs of Ray on this node, in a process of Ray."""
+    context = require("ray").get_runtime_context()
+    return Path(context.get_temp_dir()) / context.get_session_name() / "logs"
 
 
 def _check_version(version: str) -> None:

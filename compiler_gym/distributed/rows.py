@@ -28,6 +28,7 @@ on time or place.
 """
 
 import hashlib
+import struct
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -44,6 +45,8 @@ from compiler_gym.util.filesystem import atomic_file_write
 _PREFIX = "observation_"
 _ROWS_PER_FILE = 1000
 _SECONDS_PER_FILE = 30.0
+_SIZE = struct.Struct("<Q")
+_CODEC = "lz4"
 
 
 def schema_of(observations: Mapping[str, Any]) -> Any:
@@ -142,14 +145,21 @@ def fingerprint(folder: Path) -> str:
 
 
 def encode(row: Mapping[str, Any], schema: Any) -> bytes:
-    """Returns a row as an Arrow record batch, serialised without its schema."""
-    batch = require("pyarrow").RecordBatch.from_pylist([row], schema=schema)
-    return batch.serialize().to_pybytes()
+    """Returns a row on its way to the table.
+
+    It is an Arrow record batch without its schema, compressed by LZ4, after the size of the batch.
+    """
+    pa = require("pyarrow")
+    batch = pa.RecordBatch.from_pylist([row], schema=schema).serialize()
+    return bytes(_SIZE.pack(batch.size) + pa.compress(batch, codec=_CODEC, asbytes=True))
 
 
 def decode(data: bytes, schema: Any) -> Any:
     """Returns the ``pyarrow.RecordBatch`` of a row that :func:`encode` has made."""
-    return require("pyarrow.ipc").read_record_batch(require("pyarrow").py_buffer(data), schema)
+    pa = require("pyarrow")
+    (size,) = _SIZE.unpack_from(data)
+    batch = pa.decompress(data[_SIZE.size :], size, codec=_CODEC)
+    return require("pyarrow.ipc").read_record_batch(batch, schema)
 
 
 class RowWriter:

@@ -1,6 +1,7 @@
 """The order of events in a pool, whose processes are played by the test."""
 
 from collections import deque
+from types import SimpleNamespace
 
 import pytest
 
@@ -130,6 +131,27 @@ def test_a_node_that_joins_gets_workers():
     backend.room = 3
     assert len([*running]) == 19
     assert len(backend.handles) == 3
+
+
+def test_calls_get_longer_in_long_runs(monkeypatch):
+    now = 0.0
+    calls = []
+
+    class Clocked(PlayedHandle):
+        """A process whose tasks take a tenth of a second."""
+
+        def run(self, tasks, blobs, seconds):
+            nonlocal now
+            calls.append((now, len(tasks)))
+            now += len(tasks) / 10
+            return self.backend.add(self, [Reply(1, seconds=0.1) for _ in tasks])
+
+    backend = PlayedBackend()
+    monkeypatch.setattr(backend, "start", lambda: Clocked(backend))
+    monkeypatch.setattr(pool_module, "time", SimpleNamespace(monotonic=lambda: now))
+    assert len([*Pool(backend).run(Job(Square(number)) for number in range(1000))]) == 1000
+    assert max(count for begin, count in calls if begin < 12) == 2
+    assert max(count for begin, count in calls) == 10
 
 
 def test_statistics_are_published():

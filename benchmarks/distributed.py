@@ -127,7 +127,7 @@ def overhead(sizes: list[int], seconds: float, rounds: int) -> None:
     import ray
 
     # Pools stay open side by side, so there is room for the workers of both on Ray.
-    ray.init(num_cpus=3, log_to_driver=False, logging_level="ERROR", include_dashboard=False)
+    ray.init("local", num_cpus=3, log_to_driver=False, include_dashboard=False)
     worker = Worker()
     executor = ProcessPoolExecutor(2, multiprocessing.get_context("spawn"))
     print("instructions  workers  loops/s  workers/loops           busy  head, ms an episode")
@@ -329,7 +329,7 @@ def simulate(
     rng = random.Random(0)
     workers = nodes * _WORKERS
     mean, spread = statistics.mean(times), statistics.pstdev(times)
-    length = min(max(0.25, workers * 0.002), 60.0)  # Of a call, as the pool chooses it.
+    length = min(max(1.0, workers * 0.002), 60.0)  # Of a call, as the pool chooses it in long runs.
     tasks = max(round(length / mean), 1)
     service = costs.call + tasks * costs.row
     shortest = tasks * min(times)

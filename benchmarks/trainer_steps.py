@@ -4,6 +4,7 @@ PyTorch and RLlib are needed: ``.venv-learning/bin/python benchmarks/trainer_ste
 ``tools/test_examples.sh``.
 """
 
+import argparse
 import importlib
 import os
 import sys
@@ -22,15 +23,25 @@ TRAINERS = {
     "rllib_ppo, 0 runners": ("rllib_ppo", {"runners": 0}),
     "rllib_ppo, 2 runners": ("rllib_ppo", {"runners": 2}),
 }
-BEGIN, END = judging.SHOWN_EVERY, 3 * judging.SHOWN_EVERY
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "--steps",
+        type=int,
+        default=2 * judging.SHOWN_EVERY,
+        help="measured steps of each trainer, after half as many: a multiple of 960",
+    )
+    measured = parser.parse_args().steps
+    begin = measured // 2
+    end = begin + measured
+    judging.SHOWN_EVERY = begin
     times: dict[int, float] = {}
     judging.show = lambda made, policy: times.update({made: time.perf_counter()})
     for title, (name, arguments) in TRAINERS.items():
-        importlib.import_module(name).train(END, **arguments)
-        rate = (END - BEGIN) / (times[END] - times[BEGIN])
+        importlib.import_module(name).train(end, **arguments)
+        rate = measured / (times[end] - times[begin])
         print(f"{title:22} {rate:6.0f} steps/s", flush=True)
         if name == "rllib_ppo":
             importlib.import_module("ray").shutdown()

@@ -63,8 +63,8 @@ def model_url():
 
 
 @contextmanager
-def running(*command):
-    process = subprocess.Popen(command)
+def running(*command, cwd):
+    process = subprocess.Popen(command, cwd=cwd)
     try:
         yield process
     finally:
@@ -73,10 +73,12 @@ def running(*command):
 
 
 @pytest.fixture
-def server_url():
+def server_url(tmp_path):
     port = unassigned_port()
     url = f"http://127.0.0.1:{port}"
-    with running(sys.executable, "-m", "compiler_gym.openenv.app", "--port", str(port)) as process:
+    command = (sys.executable, "-m", "compiler_gym.openenv.app", "--port", str(port))
+    # In this folder, Python would import the sources and not the installed package.
+    with running(*command, cwd=tmp_path) as process:
         while True:
             assert process.poll() is None
             try:

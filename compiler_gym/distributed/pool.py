@@ -139,7 +139,9 @@ class Pool:
         self._queue: deque[_Attempt] = deque()
         # Whose result comes with a ticket: that of a call, or of a greeting.
         self._waiting: dict[Any, tuple[_Worker, _Call | None]] = {}
+        # The mean time of the first tasks of a run, then a moving average.
         self._seconds_per_task = _SECONDS_PER_CALL
+        self._timed = 0
         self._start_failures = 0
         self._was_ready = False
         self._reviewed = -math.inf
@@ -177,6 +179,7 @@ class Pool:
         """
         source = iter(jobs)
         self._seconds_per_task = _SECONDS_PER_CALL
+        self._timed = 0
         self._ready_at = self._began = time.monotonic()
         try:
             while self._feed(source) or self._queue or self.stats.running:
@@ -367,7 +370,9 @@ class Pool:
         attempt.tries += 1
         self.stats.seconds += reply.seconds
         if reply.error is None:
-            self._seconds_per_task += _SMOOTHING * (reply.seconds - self._seconds_per_task)
+            self._timed += 1
+            weight = max(1 / self._timed, _SMOOTHING)
+            self._seconds_per_task += weight * (reply.seconds - self._seconds_per_task)
             self.stats.done += 1
         elif not reply.is_final and attempt.tries < self._limits.tries:
             self.stats.repeated += 1

@@ -196,7 +196,7 @@ class RayBackend(Backend):
 def _log_folder() -> Path:
     """Returns the folder of the logs of Ray on this node, in a process of Ray."""
     context = require("ray").get_runtime_context()
-    return Path(context.get_temp_dir()) / context.get_session_name() / "logs"
+    return Path(context.get_temp_dir(), context.get_session_name(), "logs")
 
 
 def _check_version(version: str) -> None:

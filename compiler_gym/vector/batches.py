@@ -2,136 +2,11 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from gymnasium import Space, spaces
 from gymnasium.vector.utils import concatenate, create_empty_array
-
-from compiler_gym.envs.compiler_env import StepResult
-from compiler_gym.envs.gymnasium_adapter import GymnasiumEnv
-from compiler_gym.envs.running_step import RunningStep
-from compiler_gym.service.client_service_compiler_env import ClientServiceCompilerEnv
-from compiler_gym.spaces.conversions import neutral_value
-
-
-class Slot:
-    """An environment and its progress in the episode.
-
-    Can be waited for by :class:`ReplyWaiting` while it makes a step.
-
-    Args:
-        number: Its position among all slots.
-        env: The environment.
-        max_episode_steps: The step at which an episode is truncated; None for no limit.
-
-    Attributes:
-        number: Its position among all slots.
-        env: The environment.
-        has_begun: True after the first episode began.
-        is_over: True if the next step has to begin an episode first.
-        step: The step in progress, or None.
-        observation: The last observation.
-        infos: Parts of the ``info`` of the last step or reset.
-        deadline: The time to stop waiting for the step; None for no limit.
-        fd: The file descriptor that becomes readable when the step ends.
-    """
-
-    def __init__(self, number: int, env: GymnasiumEnv, max_episode_steps: int | None):
-        self.number = number
-        self.env = env
-        self.has_begun = False
-        self.is_over = True
-        self.step: RunningStep | None = None
-        self.observation = neutral_value(env.observation_space)
-        self.infos: list[dict[str, Any]] = []
-        self.deadline: float | None = None
-        self.fd = -1
-        self._max_episode_steps = max_episode_steps
-        self._elapsed_steps = 0
-
-    def begin(self, action: Any, timeout: float) -> None:
-        """Begins a step. Raises the errors of :meth:`CompilerEnv.begin_multistep`."""
-        self.step = step = self.env.compiler_env.begin_multistep((action,), timeout)
-        self.deadline = step.deadline
-        self.fd = step.fd
-
-    def make(self, action: Any, timeout: float) -> tuple[float, bool, bool]:
-        """Makes a step and waits for it: :meth:`begin` and :meth:`finish`, but faster.
-
-        After an interrupt, the next step truncates the episode.
-        """
-        return self._note(self.env.compiler_env.multistep((action,), timeout=timeout))
-
-    def finish(self) -> tuple[float, bool, bool]:
-        """Waits for the end of the step, and keeps its observation and information.
-
-        Returns:
-            The reward, and whether the episode was terminated or truncated.
-
-        Raises:
-            Exception: Any error of :meth:`CompilerEnv.multistep`.
-        """
-        step: Any = self.step  # begin() has set it.
-        self.step = None
-        return self._note(step.result())
-
-    def _note(self, result: StepResult) -> tuple[float, bool, bool]:
-        self.observation, reward, terminated, truncated, info = self.env.step_result(result)
-        self.infos = [info]
-        self._elapsed_steps += 1
-        if self._elapsed_steps == self._max_episode_steps:
-            truncated = True
-        self.is_over = terminated or truncated
-        return reward, terminated, truncated
-
-    def prepare_reset(self, benchmark: Any = None, timeout: float = 300) -> None:
-        """Starts the work of :meth:`reset` without a seed, and with these options."""
-        self.is_over = True
-        self.cancel()
-        self.env.compiler_env.prepare_reset(benchmark, timeout=timeout)
-
-    def reset(self, seed: int | None, options: dict[str, Any], others: Iterable["Slot"]) -> None:
-        """Begins an episode, and cancels the pending step.
-
-        Args:
-            seed: Same as in :meth:`GymnasiumEnv.reset`.
-            options: Same as in :meth:`GymnasiumEnv.reset`.
-            others: Slots whose service to use if that of this one has ended.
-
-        Raises:
-            Exception: Any error of :meth:`GymnasiumEnv.reset`. There is no episode then.
-        """
-        self.is_over = True
-        self.cancel()
-        env = self.env.compiler_env.unwrapped
-        if isinstance(env, ClientServiceCompilerEnv):
-            relatives = (other.env.compiler_env.unwrapped for other in others)
-            env.share_service(each for each in relatives if type(each) is type(env))
-        self.observation, info = self.env.reset(seed=seed, options=options)
-        self.infos = [info]
-        self._elapsed_steps = 0
-        self.has_begun = True
-        self.is_over = False
-
-    def reset_in_same_step(self, others: Iterable["Slot"]) -> None:
-        """Begins the next episode, and keeps the final observation and ``info`` of the last."""
-        final = {"final_obs": self.observation, "final_info": self.infos[0]}
-        self.reset(None, {}, others)
-        self.infos = [final, *self.infos]
-
-    def cancel(self) -> None:
-        """Cancels the pending step, if there is one. This ends the episode."""
-        step, self.step = self.step, None
-        if step is not None:
-            self.is_over = True
-            step.cancel()
-
-    def close(self) -> None:
-        """Closes the environment."""
-        self.cancel()
-        self.env.close()
-
 
 # The keys of ``info`` after most steps. The values are of type bool.
 _STEP_KEYS = ("action_had_no_effect", "new_action_space")
@@ -140,6 +15,20 @@ _KEYS = set(_STEP_KEYS)
 _INFO_KEYS = [name for key in _STEP_KEYS for name in (key, f"_{key}")]
 
 VectorStepResult = tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]
+
+
+class Row(Protocol):
+    """The last result of an environment.
+
+    Attributes:
+        number: The position of the environment among all.
+        observation: The observation.
+        infos: Parts of the ``info``.
+    """
+
+    number: int
+    observation: Any
+    infos: list[dict[str, Any]]
 
 
 class Batches:
@@ -159,7 +48,7 @@ class Batches:
 
     def __init__(
         self,
-        slots: Sequence[Slot],
+        slots: Sequence[Row],
         observation_space: Space[Any],
         add_info: Callable[[dict[str, Any], dict[str, Any], int], dict[str, Any]],
     ):
@@ -181,7 +70,7 @@ class Batches:
         # Arrays are copied on arrival; other observations are assembled on request.
         self._has_rows = isinstance(observation_space, spaces.Box | spaces.Discrete)
 
-    def keep(self, slot: Slot, reward: float, terminated: bool, truncated: bool) -> None:
+    def keep(self, slot: Row, reward: float, terminated: bool, truncated: bool) -> None:
         """Stores the result of a slot."""
         number = slot.number
         self.rewards[number] = reward
@@ -242,7 +131,7 @@ class Batches:
         infos["env_id"] = ids
         return observations, self.rewards.take(ids), terminations, truncations, infos
 
-    def infos(self, slots: Iterable[Slot]) -> dict[str, Any]:
+    def infos(self, slots: Iterable[Row]) -> dict[str, Any]:
         """Returns the information of some slots, with rows for all slots.
 
         Returns:

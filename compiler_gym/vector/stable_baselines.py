@@ -8,6 +8,7 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import iterate
 
 from compiler_gym.errors import SessionLost
+from compiler_gym.vector.pending_steps import INTERRUPTED
 from compiler_gym.vector.vector_env import CompilerVectorEnv
 
 try:
@@ -17,11 +18,6 @@ except ImportError as error:
         "compiler_gym.vector.stable_baselines needs Stable-Baselines3: "
         "pip install 'compiler_gym[sb3]'. Without it, there is compiler_gym.make_vec()"
     ) from error
-
-_INTERRUPTED = (
-    "The session was lost: a step before was interrupted (Ctrl-C), and it is not known how far "
-    "that has come"
-)
 
 
 class StableBaselinesVecEnv(VecEnv):  # type: ignore[misc]  # It need not be installed.
@@ -118,7 +114,7 @@ class StableBaselinesVecEnv(VecEnv):  # type: ignore[misc]  # It need not be ins
         infos = [
             {
                 "error_type": SessionLost.__name__,
-                "error_details": _INTERRUPTED,
+                "error_details": INTERRUPTED,
                 "TimeLimit.truncated": True,
                 "terminal_observation": observation,
             }

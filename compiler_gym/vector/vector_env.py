@@ -12,8 +12,8 @@ from gymnasium.vector.utils import batch_space, iterate
 
 from compiler_gym.envs.compiler_env import CompilerEnv, waits_for_steps
 from compiler_gym.envs.gymnasium_adapter import GymnasiumEnv
-from compiler_gym.service.transport.reply_polling import ReplyPolling, ReplyWaiting
-from compiler_gym.vector.batches import Batches, Slot, VectorStepResult
+from compiler_gym.vector.batches import Batches, VectorStepResult
+from compiler_gym.vector.pending_steps import PendingSteps, Slot
 from compiler_gym.wrappers.compiler_env_wrapper import CompilerEnvWrapper
 
 _RESET_OPTIONS = ("benchmark", "timeout", "reset_mask")
@@ -33,9 +33,10 @@ class CompilerVectorEnv(VectorEnv):
     if the service has ended, all share a new one.
 
     After a ``KeyboardInterrupt`` in :meth:`step` or :meth:`recv` no result is lost: take them by
-    :meth:`recv`, or drop them by :meth:`reset`. (With a single environment, the next step truncates
-    the episode.) After any other exception in :meth:`step`, the results of the others are dropped,
-    and further steps are possible.
+    :meth:`recv`, or drop them by :meth:`reset`. The result of an environment whose request was
+    being sent, or whose reply was being read, is a truncated episode. (With a single environment,
+    the next step truncates the episode.) After any other exception in :meth:`step`, the results of
+    the others are dropped, and further steps are possible.
 
     Args:
         envs: The environments, all with the same spaces. This object takes them over.
@@ -89,13 +90,8 @@ class CompilerVectorEnv(VectorEnv):
             env.observes_for_learning = False
         self._slots = [Slot(number, env, max_episode_steps) for number, env in enumerate(self.envs)]
         self._batches = Batches(self._slots, self._single_observation_space, self._add_info)
-        # The slots with pending steps, and the numbers of those whose results were not taken yet,
-        # in order of arrival.
-        self._running: dict[int, Slot] = {}
-        self._ready: list[int] = []
-        # The slots whose pending step begins the next episode.
-        self._ended: list[tuple[Slot, float, bool, bool]] = []
-        self._polling = ReplyPolling()
+        is_same_step = self.autoreset_mode is AutoresetMode.SAME_STEP
+        self._steps = PendingSteps(self._slots, self._batches, is_same_step)
         self.closed = False
 
     @property
@@ -155,17 +151,14 @@ class CompilerVectorEnv(VectorEnv):
         slot_options = self._slot_options(options)
         mask = self._checked_mask(options.get("reset_mask"))
         slots = [slot for slot in self._slots if mask[slot.number]]
-        for slot in slots:
-            self._running.pop(slot.number, None)
-            slot.cancel()
-        self._ready = [number for number in self._ready if not mask[number]]
-        self._ended = [ended for ended in self._ended if not mask[ended[0].number]]
+        self._steps.cancel(slots)
         if seed is None:
             for slot in slots:
                 chosen = {k: v for k, v in slot_options[slot.number].items() if v is not None}
                 slot.prepare_reset(**chosen)
         for slot in slots:
-            self._reset(slot, seeds[slot.number], slot_options[slot.number])
+            slot.reset(seeds[slot.number], slot_options[slot.number], self._slots)
+            self._batches.keep(slot, 0.0, False, False)
         return self._batches.observations(self.copy), self._batches.infos(slots)
 
     def _seeds(self, seed: int | Sequence[int | None] | None) -> Sequence[int | None]:
@@ -202,10 +195,6 @@ class CompilerVectorEnv(VectorEnv):
         if len(values) != self.num_envs:
             raise ValueError(f"Expected {self.num_envs} {what}, not {len(values)}")
 
-    def _reset(self, slot: Slot, seed: int | None = None, options: Any = None) -> None:
-        slot.reset(seed, options or {}, self._slots)
-        self._batches.keep(slot, 0.0, False, False)
-
     # ------------------------------------------------------------------------------------------
     # Steps.
 
@@ -227,33 +216,39 @@ class CompilerVectorEnv(VectorEnv):
             ValueError: If an action is not in the action space, or refused.
             TypeError: If an action is of a wrong type.
         """
-        if self._running or self._ready or self._ended:
+        steps, first = self._steps, self._slots[0]
+        if steps.running or steps.ready or steps.ended:
             raise AlreadyPendingCallError(
                 "There are steps whose results were not taken. Call recv() or reset() first",
                 "step",
             )
         try:
-            if self.num_envs == 1 and not self._slots[0].is_over:
-                self._make_single_step(actions, timeout)
-            else:
-                self.send(actions, timeout=timeout)
-                self._gather(self.num_envs)
+            if self.num_envs == 1 and not (first.is_over or first.is_making):
+                return self._make_single_step(actions, timeout)
+            self.send(actions, timeout=timeout)
+            steps.gather(self.num_envs)
         except Exception:
-            self._drop_results()
+            steps.drop_results()
             raise
-        self._ready.clear()
-        return self._batches.all(self.copy)
+        result = self._batches.all(self.copy)
+        steps.ready = {}  # Last, and without a call, so that no interrupt comes after it.
+        return result
 
-    def _make_single_step(self, actions: Any, timeout: float) -> None:
+    def _make_single_step(self, actions: Any, timeout: float) -> VectorStepResult:
         """Steps a vector of one environment without the bookkeeping of several."""
         self._check_open()
-        slot = self._slots[0]
-        result = slot.make(self._unbatched(actions, 1)[0], timeout)
+        steps, slot = self._steps, self._slots[0]
+        outcome = slot.make(self._unbatched(actions, 1)[0], timeout)
         if slot.is_over:
-            self._note(slot, *result)
-            self._reset_ended()
+            steps.store(slot, outcome)
+            steps.reset_ended()
         else:
-            self._batches.keep(slot, *result)
+            self._batches.keep(slot, *outcome)
+        result = self._batches.all(self.copy)
+        # Last, as in step().
+        steps.ready = {}
+        slot.is_making = False
+        return result
 
     def send(
         self, actions: Any, env_ids: Sequence[int] | None = None, timeout: float = 300
@@ -276,19 +271,7 @@ class CompilerVectorEnv(VectorEnv):
         slots = self._slots if env_ids is None else [self._slots[int(i)] for i in env_ids]
         unbatched = self._unbatched(actions, len(slots))
         self._check_may_begin(slots)
-        ended = []
-        for slot, action in zip(slots, unbatched, strict=True):
-            if slot.is_over:
-                ended.append(slot)
-            else:
-                slot.begin(action, timeout)
-                self._running[slot.number] = slot
-        # The others make their steps in the meantime.
-        for slot in ended:
-            slot.prepare_reset()
-        for slot in ended:
-            self._reset(slot)
-            self._ready.append(slot.number)
+        self._steps.begin(slots, unbatched, timeout)
 
     def _unbatched(self, actions: Any, count: int) -> list[Any]:
         """Returns a list of single actions, after quick checks."""
@@ -319,7 +302,7 @@ class CompilerVectorEnv(VectorEnv):
         if len({slot.number for slot in slots}) < len(slots):
             raise ValueError(f"Not all different: {[slot.number for slot in slots]}")
         for slot in slots:
-            if self._is_busy(slot):
+            if slot in self._steps:
                 raise AlreadyPendingCallError(
                     f"Environment {slot.number} has a step whose result was not taken by recv()",
                     "send",
@@ -333,11 +316,6 @@ class CompilerVectorEnv(VectorEnv):
                     f"The episode of environment {slot.number} has ended. Call "
                     "reset(options={'reset_mask': ...}) first"
                 )
-
-    def _is_busy(self, slot: Slot) -> bool:
-        number = slot.number
-        has_ended = any(slot is ended for ended, *_ in self._ended)
-        return number in self._running or number in self._ready or has_ended
 
     def recv(self, min_ready: int = 1, max_ready: int | None = None) -> VectorStepResult:
         """Waits for results of steps that :meth:`send` has started.
@@ -355,73 +333,20 @@ class CompilerVectorEnv(VectorEnv):
                 ``max_ready``; also if an action was refused.
         """
         self._check_open()
-        done = len(self._ready) + len(self._ended)
-        if not 1 <= min_ready <= len(self._running) + done:
+        steps = self._steps
+        if not 1 <= min_ready <= len(steps.running) + steps.done:
             raise ValueError(
-                f"Cannot wait for {min_ready} results where {len(self._running)} steps are being "
-                f"made and {done} are done"
+                f"Cannot wait for {min_ready} results where {len(steps.running)} steps are being "
+                f"made and {steps.done} are done"
             )
         if max_ready is not None and max_ready < min_ready:
             raise ValueError(f"max_ready={max_ready} is less than min_ready={min_ready}")
-        self._gather(min_ready)
-        taken = self._ready[:max_ready]
-        result = self._batches.some(taken)
-        del self._ready[: len(taken)]
+        steps.gather(min_ready)
+        numbers = [*steps.ready]
+        result = self._batches.some(numbers[:max_ready])
+        left = {} if max_ready is None else {i: steps.ready[i] for i in numbers[max_ready:]}
+        steps.ready = left  # Last, as in step().
         return result
-
-    def _gather(self, count: int) -> None:
-        """Waits for a number of results, and takes all that have arrived."""
-        self._finish_some(count)
-        self._reset_ended()
-
-    def _reset_ended(self) -> None:
-        """Begins the episodes of environments that reset in the same step."""
-        while self._ended:
-            slot, reward, terminated, truncated = self._ended[0]
-            slot.reset_in_same_step(self._slots)
-            del self._ended[0]
-            self._keep(slot, reward, terminated, truncated)
-
-    def _finish_some(self, count: int) -> None:
-        waiting = ReplyWaiting(self._running.values(), self._polling)
-        while self._running:
-            is_enough = len(self._ready) + len(self._ended) >= count
-            for slot in waiting.take(wait=not is_enough):
-                self._finish(slot)
-            if is_enough:
-                break
-
-    def _finish(self, slot: Slot) -> None:
-        """Takes the result of a finished step."""
-        try:
-            reward, terminated, truncated = slot.finish()
-        finally:
-            # The step may have been interrupted before it began.
-            if slot.step is None:
-                self._running.pop(slot.number, None)
-        self._note(slot, reward, terminated, truncated)
-
-    def _note(self, slot: Slot, reward: float, terminated: bool, truncated: bool) -> None:
-        """Stores the result of a step, or prepares the reset in the same step."""
-        if slot.is_over and self.autoreset_mode is AutoresetMode.SAME_STEP:
-            slot.prepare_reset()
-            self._ended.append((slot, reward, terminated, truncated))
-        else:
-            self._keep(slot, reward, terminated, truncated)
-
-    def _keep(self, slot: Slot, reward: float, terminated: bool, truncated: bool) -> None:
-        self._batches.keep(slot, reward, terminated, truncated)
-        self._ready.append(slot.number)
-
-    def _drop_results(self) -> None:
-        """Waits for pending steps, and drops their results."""
-        for slot in list(self._running.values()):
-            try:
-                self._finish(slot)
-            except Exception:
-                continue  # Another exception is being raised.
-        self._ready.clear()
-        self._ended.clear()
 
     # ------------------------------------------------------------------------------------------
     # What else environments can do.
@@ -474,9 +399,7 @@ class CompilerVectorEnv(VectorEnv):
 
     def close_extras(self, **kwargs: Any) -> None:
         """Ends all episodes, and the service. Called by ``close()``."""
-        self._running.clear()
-        self._ready.clear()
-        self._ended.clear()
+        self._steps.forget()
         for slot in self._slots:
             slot.close()
 

@@ -96,7 +96,7 @@ def when_asleep(envs: Any, act: Callable[[int], None]) -> threading.Thread:
 
     def is_asleep() -> bool:
         # One that is alone waits in one go with sending.
-        are_sent = len(envs.envs) == 1 or len(envs._running) == len(envs.envs)
+        are_sent = len(envs.envs) == 1 or len(envs._steps.running) == len(envs.envs)
         return are_sent and any(service.working_dir.glob("**/asleep"))
 
     def run() -> None:

@@ -60,9 +60,10 @@ def sleep_for(envs, seconds: list[float]) -> None:
 def interrupt_when_asleep(envs) -> threading.Thread:
     """Presses Ctrl-C when the first and the last environment are at work, and waited for."""
     working_dir = envs.envs[0].service.service.working_dir
+    steps = envs._steps
 
     def is_time() -> bool:
-        is_waiting = {*envs._running} == {0, 2} and envs._ready == [1]
+        is_waiting = {*steps.running} == {0, 2} and {*steps.ready} == {1}
         return is_waiting and (working_dir / "asleep").exists()
 
     def run() -> None:

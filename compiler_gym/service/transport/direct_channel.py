@@ -423,7 +423,7 @@ class DirectStub:
     def _put_back(self, sock: FrameSocket) -> None:
         with self._lock:
             is_wanted = self.is_direct and len(self._idle) < _MAX_IDLE_SOCKETS
-            if is_wanted and not sock.closed:
+            if is_wanted and not (sock.closed or sock.is_busy):
                 self._idle.append(sock)
                 return
         sock.close()

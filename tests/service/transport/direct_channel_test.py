@@ -401,6 +401,22 @@ class TestLimits:
         session.end(10)
 
 
+def test_interrupted_start_of_a_session(connection, monkeypatch):
+    """Its reply may be there already. The next request must not take it for its own."""
+    request = StartSessionRequest(benchmark=text_benchmark("10").proto)
+    begun = connection.stub.begin_session(request, 100)
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(FrameSocket, "finish", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            connection.stub.finish_session(begun)
+    assert begun.sock.closed
+    assert version(connection) == "adder"
+
+
 def test_session_whose_socket_was_lost(connection, service, monkeypatch):
     """As happens with too many open files. It has ended then, so there is another one."""
     exchange = FrameSocket.exchange

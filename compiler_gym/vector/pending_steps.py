@@ -1,0 +1,344 @@
+"""Pending steps of vector environments, from their beginning until their results are taken."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from compiler_gym.envs.compiler_env import StepResult
+from compiler_gym.envs.gymnasium_adapter import GymnasiumEnv
+from compiler_gym.envs.running_step import RunningStep
+from compiler_gym.errors import SessionLost
+from compiler_gym.service.client_service_compiler_env import ClientServiceCompilerEnv
+from compiler_gym.service.transport.reply_polling import ReplyPolling, ReplyWaiting
+from compiler_gym.spaces.conversions import neutral_value
+from compiler_gym.vector.batches import Batches
+
+INTERRUPTED = (
+    "The session was lost: a step before was interrupted (Ctrl-C), and it is not known how far "
+    "that has come"
+)
+
+# Reward, whether the episode was terminated, and whether it was truncated.
+_Outcome = tuple[float, bool, bool]
+
+# Stands for the result of a step that was interrupted while its reply was read.
+_LOST: Final[StepResult] = (
+    None,
+    0.0,
+    True,
+    {
+        "action_had_no_effect": False,
+        "new_action_space": False,
+        "error_type": SessionLost.__name__,
+        "error_details": INTERRUPTED,
+        "TimeLimit.truncated": True,
+    },
+)
+
+
+class Slot:
+    """An environment and its progress in the episode.
+
+    Can be waited for by :class:`ReplyWaiting` while it makes a step.
+
+    Args:
+        number: Its position among all slots.
+        env: The environment.
+        max_episode_steps: The step at which an episode is truncated; None for no limit.
+
+    Attributes:
+        number: Its position among all slots.
+        env: The environment.
+        has_begun: True after the first episode began.
+        is_over: True if the next step has to begin an episode first.
+        is_resetting: True if the pending step begins an episode.
+        is_making: True from the beginning of :meth:`make` until the caller has stored the result.
+        step: The step in progress, or None.
+        observation: The last observation.
+        infos: Parts of the ``info`` of the last step or reset.
+        deadline: The time to stop waiting for the step; None for no limit.
+        fd: The file descriptor that becomes readable when the step ends; -1 if there is none.
+    """
+
+    def __init__(self, number: int, env: GymnasiumEnv, max_episode_steps: int | None):
+        self.number = number
+        self.env = env
+        self.has_begun = False
+        self.is_over = True
+        self.is_resetting = False
+        self.is_making = False
+        self.step: RunningStep | None = None
+        self.observation = neutral_value(env.observation_space)
+        self.infos: list[dict[str, Any]] = []
+        self.deadline: float | None = None
+        self.fd = -1
+        # The result of the step, first that of the environment, then what finish() returns.
+        self._result: StepResult | None = None
+        self._outcome: _Outcome | None = None
+        self._max_episode_steps = max_episode_steps
+        self._elapsed_steps = 0
+
+    def begin(self, action: Any, timeout: float, running: dict[int, "Slot"]) -> None:
+        """Begins a step.
+
+        Args:
+            action: The action.
+            timeout: The time limit in seconds.
+            running: The slots with pending steps, by number. This slot is added first, so that an
+                interrupt cannot hide a step that has begun.
+
+        Raises:
+            Exception: Any error of :meth:`CompilerEnv.begin_multistep`. No step is pending then.
+        """
+        self._result = self._outcome = None
+        self.is_resetting = False
+        if self.is_making:
+            # The step before was interrupted. Without a step, finish() gives its result as lost.
+            running[self.number] = self
+            self.is_making = False
+            return
+        try:
+            running[self.number] = self
+            self.step = step = self.env.compiler_env.begin_multistep((action,), timeout)
+        except Exception:
+            del running[self.number]
+            raise
+        self.deadline = step.deadline
+        self.fd = step.fd
+
+    def begin_reset(self, running: dict[int, "Slot"]) -> None:
+        """Makes the next episode the pending step, whose :meth:`finish` resets the environment."""
+        self.is_resetting = True
+        running[self.number] = self
+
+    def make(self, action: Any, timeout: float) -> _Outcome:
+        """Makes a step and waits for it: :meth:`begin` and :meth:`finish`, but faster.
+
+        Not allowed while :attr:`is_over` or :attr:`is_making` is True.
+        The caller stores the result, then sets :attr:`is_making` to False. If an interrupt prevents
+        that, the next step truncates the episode.
+        """
+        self.is_making = True
+        try:
+            result = self.env.compiler_env.multistep((action,), timeout=timeout)
+        except Exception:
+            self.is_making = False
+            raise
+        return self._keep(result)
+
+    def finish(self, others: Iterable["Slot"]) -> _Outcome:
+        """Waits for the end of the step, and keeps its observation and information.
+
+        After an interrupt it can be repeated. The result of a step is lost only if its reply was
+        being read: the episode is truncated then.
+
+        Args:
+            others: Same as in :meth:`reset`.
+
+        Returns:
+            The reward, and whether the episode was terminated or truncated.
+
+        Raises:
+            Exception: Any error of :meth:`CompilerEnv.multistep`.
+        """
+        if self.is_resetting:
+            if self.is_over:
+                self.reset(None, {}, others)
+            return 0.0, False, False
+        if self._outcome is not None:
+            return self._outcome
+        if self._result is None:
+            step, self.step, self.fd = self.step, None, -1
+            self._result = _LOST if step is None else step.result()
+        return self._keep(self._result)
+
+    def _keep(self, result: StepResult) -> _Outcome:
+        observation, reward, terminated, truncated, info = self.env.step_result(result)
+        if result is _LOST:
+            observation, info = self.observation, info.copy()
+        elapsed_steps = self._elapsed_steps + 1
+        if elapsed_steps == self._max_episode_steps:
+            truncated = True
+        self.observation = observation
+        self.infos = [info]
+        self.is_over = terminated or truncated
+        # In one line, so that no step is counted again.
+        self._elapsed_steps, self._outcome = elapsed_steps, (reward, terminated, truncated)
+        return self._outcome
+
+    def prepare_reset(self, benchmark: Any = None, timeout: float = 300) -> None:
+        """Starts the work of :meth:`reset` without a seed, and with these options."""
+        self.is_over = True
+        self.cancel()
+        self.env.compiler_env.prepare_reset(benchmark, timeout=timeout)
+
+    def reset(self, seed: int | None, options: dict[str, Any], others: Iterable["Slot"]) -> None:
+        """Begins an episode, and cancels the pending step.
+
+        Args:
+            seed: Same as in :meth:`GymnasiumEnv.reset`.
+            options: Same as in :meth:`GymnasiumEnv.reset`.
+            others: Slots whose service to use if that of this one has ended.
+
+        Raises:
+            Exception: Any error of :meth:`GymnasiumEnv.reset`. There is no episode then.
+        """
+        self.is_over = True
+        self.cancel()
+        env = self.env.compiler_env.unwrapped
+        if isinstance(env, ClientServiceCompilerEnv):
+            relatives = (other.env.compiler_env.unwrapped for other in others)
+            env.share_service(each for each in relatives if type(each) is type(env))
+        self.observation, info = self.env.reset(seed=seed, options=options)
+        self.infos = [info]
+        self._elapsed_steps = 0
+        self.has_begun = True
+        self.is_making = False
+        self.is_over = False
+
+    def cancel(self) -> None:
+        """Cancels the pending step, if there is one. This ends the episode."""
+        step, self.step, self.fd = self.step, None, -1
+        if step is not None:
+            self.is_over = True
+            step.cancel()
+
+    def close(self) -> None:
+        """Closes the environment."""
+        self.cancel()
+        self.env.close()
+
+
+class PendingSteps:
+    """The steps of a vector environment from their beginning until their results are taken.
+
+    An interrupt (Ctrl-C) may come anywhere. Therefore each method adds a slot to the next stage
+    before it removes it from the former one, and can be repeated for a slot that is in both.
+
+    Args:
+        slots: The slots.
+        batches: Stores the results.
+        resets_in_same_step: True if the step that ends an episode begins the next one.
+
+    Attributes:
+        running: The slots with pending steps, by number.
+        ended: Slots whose pending step begins the next episode, each with the last result.
+        ready: The slots whose results were not taken yet, by number in order of arrival.
+    """
+
+    def __init__(self, slots: Sequence[Slot], batches: Batches, resets_in_same_step: bool):
+        self.running: dict[int, Slot] = {}
+        self.ended: dict[int, tuple[Slot, _Outcome, dict[str, Any]]] = {}
+        self.ready: dict[int, Slot] = {}
+        self._slots = slots
+        self._batches = batches
+        self._resets_in_same_step = resets_in_same_step
+        self._polling = ReplyPolling()
+
+    def __contains__(self, slot: Slot) -> bool:
+        number = slot.number
+        return number in self.running or number in self.ready or number in self.ended
+
+    @property
+    def done(self) -> int:
+        """The number of results that wait to be taken."""
+        return len(self.ready) + len(self.ended)
+
+    def begin(self, slots: Sequence[Slot], actions: Sequence[Any], timeout: float) -> None:
+        """Begins the steps of slots that have none. Makes resets of those whose episode is over.
+
+        Args:
+            slots: The slots.
+            actions: An action for each.
+            timeout: The time limit of each step in seconds.
+
+        Raises:
+            Exception: Any error of :meth:`Slot.begin` and :meth:`Slot.reset`. The others that have
+                begun are pending.
+        """
+        running = self.running
+        ended = []
+        for slot, action in zip(slots, actions, strict=True):
+            if slot.is_over and not slot.is_making:
+                ended.append(slot)
+            else:
+                slot.begin(action, timeout, running)
+        # The others make their steps in the meantime.
+        for slot in ended:
+            slot.prepare_reset()
+        for slot in ended:
+            slot.begin_reset(running)
+            self._finish(slot)
+
+    def gather(self, count: int) -> None:
+        """Waits for a number of results, and takes all that have arrived.
+
+        Raises:
+            Exception: Any error of :meth:`Slot.finish` and :meth:`Slot.reset`.
+        """
+        waiting = ReplyWaiting(self.running.values(), self._polling)
+        while self.running:
+            is_enough = len(self.ready) + len(self.ended) >= count
+            for slot in waiting.take(wait=not is_enough):
+                self._finish(slot)
+            if is_enough:
+                break
+        if self.ended:
+            self.reset_ended()
+
+    def _finish(self, slot: Slot) -> None:
+        """Takes the result of a finished step."""
+        try:
+            outcome = slot.finish(self._slots)
+        except Exception:
+            del self.running[slot.number]
+            raise
+        self.store(slot, outcome)
+        del self.running[slot.number]
+
+    def store(self, slot: Slot, outcome: _Outcome) -> None:
+        """Stores the result of a step, or prepares the reset in the same step."""
+        if slot.is_over and self._resets_in_same_step:
+            slot.prepare_reset()
+            final = {"final_obs": slot.observation, "final_info": slot.infos[0]}
+            self.ended[slot.number] = slot, outcome, final
+        else:
+            self._batches.keep(slot, *outcome)
+            self.ready[slot.number] = slot
+
+    def reset_ended(self) -> None:
+        """Begins the episodes of environments that reset in the same step.
+
+        Raises:
+            Exception: Any error of :meth:`Slot.reset`.
+        """
+        while self.ended:
+            slot, outcome, final = next(iter(self.ended.values()))
+            if slot.is_over:
+                slot.reset(None, {}, self._slots)
+            slot.infos = [final, slot.infos[-1]]
+            self._batches.keep(slot, *outcome)
+            self.ready[slot.number] = slot
+            del self.ended[slot.number]
+
+    def cancel(self, slots: Iterable[Slot]) -> None:
+        """Cancels the pending steps of some slots, and drops their results."""
+        for slot in slots:
+            slot.cancel()
+            self.running.pop(slot.number, None)
+            self.ended.pop(slot.number, None)
+            self.ready.pop(slot.number, None)
+
+    def drop_results(self) -> None:
+        """Waits for all pending steps, and drops the results."""
+        for slot in list(self.running.values()):
+            try:
+                self._finish(slot)
+            except Exception:
+                continue  # Another exception is being raised.
+        self.forget()
+
+    def forget(self) -> None:
+        """Forgets all pending steps and results."""
+        self.running.clear()
+        self.ready.clear()
+        self.ended.clear()

@@ -26,18 +26,18 @@ from compiler_gym.service.opened_connection import (
     Connection,
     ManagedConnection,
     UnmanagedConnection,
+    checked_endpoint,
 )
 from compiler_gym.service.process.managed_service import ManagedService, ServiceExitedAtStart
 from compiler_gym.service.proto import (
     ActionSpace,
     CompilerGymServiceStub,
     GetSpacesRequest,
-    HoldLeaseRequest,
     ObservationSpace,
     StepReply,
     StepRequest,
 )
-from compiler_gym.service.transport.direct_channel import DirectLease, DirectStub, is_switched_off
+from compiler_gym.service.transport.direct_channel import DirectStub, is_switched_off
 from compiler_gym.service.transport.frames import ISOLATION_KEY, SOCKET_NAME_KEY
 from compiler_gym.service.transport.grpc_channels import (
     GrpcReply,
@@ -46,6 +46,7 @@ from compiler_gym.service.transport.grpc_channels import (
     open_channel,
     was_never_sent,
 )
+from compiler_gym.service.transport.lease import Lease
 
 # Programs written for former releases import all of these from here.
 __all__ = [
@@ -110,7 +111,7 @@ class CompilerGymServiceConnection:
     """
 
     def __init__(self, endpoint: str | Path, opts: ConnectionOpts | None = None):
-        self.endpoint = _checked_endpoint(endpoint)
+        self.endpoint = checked_endpoint(endpoint)
         self.opts = opts or ConnectionOpts()
         self.service: ManagedService | None = None
         # A CompilerGymServiceStub, or the DirectStub that has the same methods. None when closed.
@@ -120,9 +121,7 @@ class CompilerGymServiceConnection:
         self.observation_spaces: list[ObservationSpace] = []
         self.sent_benchmarks: dict[str, bytes] = {}
         self.transitions: Any = None
-        self._lease_id = 0
-        self._lease: DirectLease | grpc.Call | None = None
-        self._lease_lock = threading.Lock()
+        self._lease: Lease | None = None
         self._channel: grpc.Channel | None = None
         self._owner_pid = os.getpid()
         self._death_is_known = False
@@ -294,7 +293,7 @@ class CompilerGymServiceConnection:
             self._channel = open_channel(address, self.opts)
             self.stub = self._grpc_stub = CompilerGymServiceStub(self._channel)
             self._read_spaces()
-            self._lease_id = self._hold_lease()
+            self._lease = Lease(self.stub, self._grpc_stub, self.opts.rpc_init_max_seconds)
         except BaseException:
             self._release()
             raise
@@ -319,34 +318,7 @@ class CompilerGymServiceConnection:
 
         For ``StartSessionRequest.lease_id``. 0 if the service has no leases.
         """
-        with self._lease_lock:
-            if self._lease is not None and not self._lease.is_active():
-                # The service was restarted or the network interrupted: all sessions have ended.
-                self._lease_id = self._hold_lease()
-            return self._lease_id
-
-    def _hold_lease(self) -> int:
-        """Opens the lease. The direct channel has one that needs no thread of gRPC."""
-        if isinstance(self.stub, DirectStub):
-            lease = self.stub.hold_lease(self.opts.rpc_init_max_seconds)
-            if lease is not None:
-                self._lease = lease
-                return lease.lease_id
-        lease = self._grpc_stub.HoldLease(HoldLeaseRequest())
-        # The call itself has no time limit, because it lasts as long as the lease.
-        limit = threading.Timer(self.opts.rpc_init_max_seconds, lease.cancel)
-        limit.start()
-        try:
-            lease_id = next(lease).lease_id
-        except grpc.RpcError as error:
-            logger.debug("The service gives no lease: %s", error)
-            # The error is the call itself, so its traceback would keep the waiting object alive.
-            error.__traceback__ = None
-            return 0
-        finally:
-            limit.cancel()
-        self._lease = lease
-        return lease_id
+        return self._lease.number if self._lease is not None else 0
 
     def _release(self, exit_max_seconds: float | None = None) -> int | None:
         """Closes what is open, and returns the exit code of a managed service."""
@@ -355,7 +327,7 @@ class CompilerGymServiceConnection:
             if channel and self._owner_pid == os.getpid():
                 if isinstance(self.stub, DirectStub):
                     self.stub.close()
-                lease, self._lease, self._lease_id = self._lease, None, 0
+                lease, self._lease = self._lease, None
                 if lease is not None:
                     lease.cancel()
                 channel.close()
@@ -397,7 +369,7 @@ class CompilerGymServiceConnection:
             return not self.closed
         # A service that keeps a lease is running, and the lease is cheaper to check than the
         # process.
-        if isinstance(self._lease, DirectLease) and self._lease.is_active():
+        if self._lease is not None and self._lease.is_known_active:
             return True
         return self.service.exit_code() is None
 
@@ -465,23 +437,6 @@ class CompilerGymServiceConnection:
     def __repr__(self) -> str:
         state = "closed " if self.closed else ""
         return f"<{state}connection to {self.endpoint}>"
-
-
-def _checked_endpoint(endpoint: str | Path) -> str | Path:
-    if isinstance(endpoint, Path):
-        return endpoint
-    if not isinstance(endpoint, str) or not endpoint:
-        raise TypeError(
-            "A service is given by the pathlib.Path of its executable or by an address "
-            f'"host:port", not by {endpoint!r}'
-        )
-    host, colon, port = endpoint.rpartition(":")
-    if not (host and colon and port.isdigit()):
-        raise TypeError(
-            f"{endpoint!r} is not an address host:port. To start an executable, give its path as "
-            "a pathlib.Path"
-        )
-    return endpoint
 
 
 def _init_error(endpoint: str | Path, error: Exception) -> Exception:

@@ -1,16 +1,39 @@
-"""The address and process of a service while a connection to it is open."""
+"""The address and process of a service, before and while a connection to it is open."""
 
 import os
 import signal
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import grpc
 
 from compiler_gym.service.process.managed_service import ManagedService
 from compiler_gym.service.process.service_cache import ServiceCache
+
+
+def checked_endpoint(endpoint: str | Path) -> str | Path:
+    """Returns the path of a service to start, or the address of a running one.
+
+    Raises:
+        TypeError: If it is neither.
+    """
+    if isinstance(endpoint, Path):
+        return endpoint
+    if not isinstance(endpoint, str) or not endpoint:
+        raise TypeError(
+            "A service is given by the pathlib.Path of its executable or by an address "
+            f'"host:port", not by {endpoint!r}'
+        )
+    host, colon, port = endpoint.rpartition(":")
+    if not (host and colon and port.isdigit()):
+        raise TypeError(
+            f"{endpoint!r} is not an address host:port. To start an executable, give its path as "
+            "a pathlib.Path"
+        )
+    return endpoint
 
 
 @dataclass(frozen=True)

@@ -222,7 +222,7 @@ def test_lease_of_a_former_service_is_not_that_of_another_client(tmp_path, chann
 LOSSES: dict[str, Callable[[CompilerGymServiceConnection], None]] = {
     "noticed": lambda connection: connection._lease.cancel(),
     # As when the service has found the network interrupted, and this process has not yet.
-    "not noticed": lambda connection: setattr(connection, "_lease_id", connection.lease_id + 9999),
+    "not noticed": lambda connection: setattr(connection._lease, "_number", 9999),
 }
 
 

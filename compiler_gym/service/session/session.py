@@ -22,8 +22,14 @@ from compiler_gym.service.proto import (
     StepRequest,
 )
 from compiler_gym.service.transport.direct_channel import DirectStub
-from compiler_gym.service.transport.frame_socket import ChannelBroken, FrameSocket
-from compiler_gym.service.transport.frames import STEP, error_from_reply, parsed, serialised
+from compiler_gym.service.transport.frame_socket import FrameSocket
+from compiler_gym.service.transport.frames import (
+    STEP,
+    ChannelBroken,
+    error_from_reply,
+    parsed,
+    serialised,
+)
 from compiler_gym.service.transport.grpc_channels import GrpcReply, exception_from_rpc_error
 
 #: Ending a session does not wait for its work, so a service that takes longer is stuck.

@@ -10,83 +10,47 @@ import contextlib
 import logging
 import os
 import socket
-import threading
 import time
 import weakref
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import grpc
 from google.protobuf.message import Message
 
 from compiler_gym.errors import ServiceTransportError
 from compiler_gym.service import proto
-from compiler_gym.service.transport.frame_socket import (
-    LOST_FD,
-    ChannelBroken,
-    FrameSocket,
-    close_fds,
-)
+from compiler_gym.service.transport.frame_socket import FrameSocket
 from compiler_gym.service.transport.frames import (
     ADD_BENCHMARK,
     END_SESSION,
     FORK_SESSION,
     GET_SPACES,
     GET_VERSION,
-    HOLD_LEASE,
+    LOST_FD,
     SEND_SESSION_PARAMETER,
     START_SESSION,
     STEP,
+    ChannelBroken,
     DirectRpcError,
     Method,
+    close_fds,
     parsed,
 )
+from compiler_gym.service.transport.service_sockets import DirectLease, ServiceSockets, drain
 
 logger = logging.getLogger(__name__)
 
 #: Set this environment variable to 0 to use gRPC alone. See also ConnectionOpts.direct_channel.
 SWITCH_VARIABLE = "COMPILER_GYM_DIRECT_CHANNEL"
 
-# This many threads can use a connection without reopening sockets.
-_MAX_IDLE_SOCKETS = 8
-
 # The time for the service to tell how a session has ended, after the time limit of the request.
 _EPITAPH_SECONDS = 0.1
-
-# Connecting to a Unix socket is immediate, unless many others are waiting.
-_CONNECT_SECONDS = 3
-
-_T = TypeVar("_T")
 
 
 def is_switched_off() -> bool:
     """Returns true if the environment variable disables the direct channel."""
     return os.environ.get(SWITCH_VARIABLE) == "0"
-
-
-class DirectLease:
-    """A lease that lasts as long as a socket. Has the methods of ``grpc.Call`` that leases need.
-
-    Args:
-        lease_id: Its number.
-        sock: The socket.
-    """
-
-    def __init__(self, lease_id: int, sock: FrameSocket):
-        self.lease_id = lease_id
-        self._sock = sock
-
-    def is_active(self) -> bool:
-        """Returns true if there is no known failure."""
-        return self._sock.is_quiet
-
-    def cancel(self) -> None:
-        """Ends the lease and its sessions."""
-        self._sock.close()
-
-    def close_in_child(self) -> None:
-        """Leaves the lease to the parent process."""
-        self._sock.close_in_child()
 
 
 class BegunSession(NamedTuple):
@@ -112,17 +76,11 @@ class DirectStub:
     """
 
     def __init__(self, name: str, fallback: proto.CompilerGymServiceStub):
-        # None if the direct channel does not work.
-        self._name: str | None = name
-        self._fallback = fallback
-        self._idle: list[FrameSocket] = []
+        self._service = ServiceSockets(name, fallback)
         self._sockets_of_sessions: dict[int, FrameSocket] = {}
-        # Requests to send with the next one.
-        self._ending: list[proto.EndSessionRequest] = []
         self._lease: DirectLease | None = None
         # Sockets of sessions that have ended.
         self._retired: list[FrameSocket] = []
-        self._lock = threading.RLock()
         _stubs.add(self)
 
     @classmethod
@@ -137,13 +95,13 @@ class DirectStub:
         try:
             stub.GetVersion(proto.GetVersionRequest(), timeout=timeout)
         except (grpc.RpcError, ServiceTransportError) as error:
-            stub._switch_off(str(error))
+            stub._service.switch_off(str(error))
         return stub if stub.is_direct else None
 
     @property
     def is_direct(self) -> bool:
         """True if the direct channel is in use and has no known failure."""
-        return self._name is not None
+        return self._service.is_open
 
     # The names of the methods are those of the protocol.
     # ruff: noqa: N802
@@ -152,13 +110,13 @@ class DirectStub:
         self, request: proto.GetVersionRequest, timeout: float | None = None
     ) -> proto.GetVersionReply:
         """Returns versions."""
-        return self._ask_service(GET_VERSION, request, timeout)
+        return self._service.ask(GET_VERSION, request, timeout)
 
     def GetSpaces(
         self, request: proto.GetSpacesRequest, timeout: float | None = None
     ) -> proto.GetSpacesReply:
         """Returns the spaces of the service."""
-        return self._ask_service(GET_SPACES, request, timeout)
+        return self._service.ask(GET_SPACES, request, timeout)
 
     def StartSession(
         self, request: proto.StartSessionRequest, timeout: float | None = None
@@ -174,17 +132,8 @@ class DirectStub:
         Returns:
             The pending request. None if there is no direct channel.
         """
-        sock = self._take()
-        if sock is None:
-            return None
-        before = [(END_SESSION.number, ended.SerializeToString()) for ended in _drain(self._ending)]
-        try:
-            sock.begin(START_SESSION.number, request.SerializeToString(), timeout, before)
-        except (ChannelBroken, grpc.RpcError) as error:
-            # All requests will be repeated.
-            logger.debug("Cannot begin to start a session: %s", error)
-            return None
-        return BegunSession(sock, request)
+        sock = self._service.begin(START_SESSION, request, timeout)
+        return None if sock is None else BegunSession(sock, request)
 
     def finish_session(self, begun: BegunSession) -> proto.StartSessionReply:
         """Waits for the session of :meth:`begin_session`, and keeps its socket.
@@ -196,14 +145,14 @@ class DirectStub:
         try:
             reply = parsed(START_SESSION, *begun.sock.finish(fds))
             if LOST_FD in fds:
-                self._ending.append(proto.EndSessionRequest(session_id=reply.session_id))
+                self._service.end_soon(proto.EndSessionRequest(session_id=reply.session_id))
                 raise DirectRpcError(grpc.StatusCode.UNAVAILABLE, "Too many open files")
             self._keep_socket(reply.session_id, fds)
         except ChannelBroken as broken:
             raise DirectRpcError(grpc.StatusCode.UNAVAILABLE, str(broken)) from broken
         finally:
             close_fds(fds)
-            self._put_back(begun.sock)
+            self._service.put_back(begun.sock)
         self._close_retired()
         return reply
 
@@ -228,7 +177,7 @@ class DirectStub:
     ) -> proto.EndSessionReply:
         """Ends a session."""
         try:
-            return self._ask_service(END_SESSION, request, timeout)
+            return self._service.ask(END_SESSION, request, timeout)
         finally:
             self._retire_socket_of(request.session_id)
             self._close_retired()
@@ -241,7 +190,7 @@ class DirectStub:
         """
         if not self.is_direct:
             return False
-        self._ending.append(request)
+        self._service.end_soon(request)
         self._retire_socket_of(request.session_id)
         return True
 
@@ -249,7 +198,7 @@ class DirectStub:
         """Makes a step, on the session's own socket if it has one."""
         sock = self.socket_of(request.session_id)
         if sock is None:
-            return self._ask_service(STEP, request, timeout)
+            return self._service.ask(STEP, request, timeout)
         begin = time.monotonic()
         try:
             return sock.exchange(STEP, request, timeout)
@@ -282,19 +231,19 @@ class DirectStub:
         # The process of the session has ended, so no action is applied twice.
         if timeout is not None:
             timeout = max(timeout - (time.monotonic() - begin), _EPITAPH_SECONDS)
-        return self._ask_service(STEP, request, timeout, is_repeatable=True)
+        return self._service.ask(STEP, request, timeout, is_repeatable=True)
 
     def AddBenchmark(
         self, request: proto.AddBenchmarkRequest, timeout: float | None = None
     ) -> proto.AddBenchmarkReply:
         """Sends programs."""
-        return self._ask_service(ADD_BENCHMARK, request, timeout)
+        return self._service.ask(ADD_BENCHMARK, request, timeout)
 
     def SendSessionParameter(
         self, request: proto.SendSessionParameterRequest, timeout: float | None = None
     ) -> proto.SendSessionParameterReply:
         """Sends parameters of a session."""
-        return self._ask_service(SEND_SESSION_PARAMETER, request, timeout)
+        return self._service.ask(SEND_SESSION_PARAMETER, request, timeout)
 
     def hold_lease(self, timeout: float) -> DirectLease | None:
         """Opens a lease that lasts no longer than this stub, or this process.
@@ -305,24 +254,17 @@ class DirectStub:
         Returns:
             The lease. None if the service has no leases.
         """
-        sock = self._take()
-        if sock is None:
-            return None
-        try:
-            reply = sock.exchange(HOLD_LEASE, proto.HoldLeaseRequest(), timeout)
-        except (grpc.RpcError, ChannelBroken) as error:
-            logger.debug("The service gives no lease: %s", error)
-            self._put_back(sock)
-            return None
-        self._lease = DirectLease(reply.lease_id, sock)
-        return self._lease
+        lease = self._service.hold_lease(timeout)
+        if lease is not None:
+            self._lease = lease
+        return lease
 
     def close(self) -> None:
         """Closes all sockets, which ends all sessions. Requests are then made by gRPC."""
-        if self._ending and self._idle:
+        if self._service.has_unsent:
             with contextlib.suppress(grpc.RpcError, ServiceTransportError):
                 self.GetVersion(proto.GetVersionRequest(), timeout=_EPITAPH_SECONDS)
-        self._switch_off("it was closed")
+        self._service.switch_off("it was closed")
         while self._sockets_of_sessions:
             with contextlib.suppress(KeyError):
                 self._sockets_of_sessions.popitem()[1].close()
@@ -339,7 +281,7 @@ class DirectStub:
     def _close_retired(self, all_but: int = 1) -> None:
         # Closing a socket ends the process of its session at once. That takes processor time which
         # the start of the next session needs. The service ends it later.
-        for sock in _drain(self._retired, all_but):
+        for sock in drain(self._retired, all_but):
             sock.close()
 
     def _ask_for_session(
@@ -351,11 +293,11 @@ class DirectStub:
     ) -> Any:
         fds: list[int] = []
         try:
-            reply = self._ask_service(method, request, timeout, fds, meanwhile=meanwhile)
+            reply = self._service.ask(method, request, timeout, fds, meanwhile=meanwhile)
             if LOST_FD in fds:
                 # That has ended the session. There will be one that does not need a socket.
                 self.EndSession(proto.EndSessionRequest(session_id=reply.session_id), timeout)
-                return getattr(self._fallback, method.name)(request, timeout=timeout)
+                return getattr(self._service.fallback, method.name)(request, timeout=timeout)
             self._keep_socket(reply.session_id, fds)
         finally:
             close_fds(fds)
@@ -367,103 +309,14 @@ class DirectStub:
             del fds[0]
             self._sockets_of_sessions[session_id] = FrameSocket(sock)
 
-    def _ask_service(
-        self,
-        method: Method,
-        request: Message,
-        timeout: float | None,
-        fds: list[int] | None = None,
-        is_repeatable: bool = False,
-        meanwhile: Callable[[], object] | None = None,
-    ) -> Any:
-        """Makes a request on a socket of the service, or by gRPC if there is none or it breaks.
-
-        Args:
-            method: The method.
-            request: Its request.
-            timeout: The time limit.
-            fds: Same as in :meth:`FrameSocket.call`.
-            is_repeatable: True if repeating the request cannot apply actions twice.
-            meanwhile: Same as in :meth:`FrameSocket.call`.
-        """
-        ending = _drain(self._ending)
-        sock = self._take()
-        if sock is not None:
-            before = [(END_SESSION.number, ended.SerializeToString()) for ended in ending]
-            try:
-                return sock.exchange(method, request, timeout, fds, meanwhile, before)
-            except ChannelBroken as broken:
-                self._note_breakage(sock, broken)
-                if broken.was_sent and not is_repeatable and getattr(request, "action", None):
-                    raise DirectRpcError(
-                        grpc.StatusCode.UNAVAILABLE,
-                        f"The connection broke while the service made a step. {broken}",
-                    ) from broken
-            finally:
-                self._put_back(sock)
-        for ended in ending:
-            with contextlib.suppress(grpc.RpcError):
-                self._fallback.EndSession(ended, timeout=timeout)
-        return getattr(self._fallback, method.name)(request, timeout=timeout)
-
-    def _take(self) -> FrameSocket | None:
-        """Returns a socket for this thread alone, or None if gRPC is to be used."""
-        try:
-            return self._idle.pop()
-        except IndexError:
-            name = self._name
-        if name is None:
-            return None
-        try:
-            return FrameSocket.connect(name, _CONNECT_SECONDS)
-        except OSError as error:
-            self._switch_off(str(error))
-            return None
-
-    def _put_back(self, sock: FrameSocket) -> None:
-        with self._lock:
-            is_wanted = self.is_direct and len(self._idle) < _MAX_IDLE_SOCKETS
-            if is_wanted and not (sock.closed or sock.is_busy):
-                self._idle.append(sock)
-                return
-        sock.close()
-
-    def _note_breakage(self, sock: FrameSocket, broken: ChannelBroken) -> None:
-        if sock.has_worked:
-            logger.debug("A socket of the service broke: %s", broken)
-        else:
-            # The service has refused this user, and would do so again.
-            self._switch_off(str(broken))
-
-    def _switch_off(self, reason: str) -> None:
-        with self._lock:
-            idle, self._idle = self._idle, []
-            if self.is_direct:
-                self._name = None
-                logger.debug("No direct channel from now on: %s", reason)
-        for sock in idle:
-            sock.close()
-
     def _close_in_child(self) -> None:
         """Keeps the sessions of the parent process alive when this process ends."""
-        self._name = None
+        self._service.close_in_child()
         leases = [self._lease] if self._lease is not None else []
-        sessions = self._sockets_of_sessions.values()
         sock: Any
-        for sock in [*self._idle, *sessions, *self._retired, *leases]:
+        for sock in [*self._sockets_of_sessions.values(), *self._retired, *leases]:
             sock.close_in_child()
-        self._idle, self._sockets_of_sessions, self._retired, self._ending = [], {}, [], []
-
-
-def _drain(items: list[_T], all_but: int = 0) -> list[_T]:
-    """Removes and returns all but the last few elements of a list. It is thread-safe."""
-    drained = []
-    while len(items) > all_but:
-        try:
-            drained.append(items.pop(0))
-        except IndexError:
-            break
-    return drained
+        self._sockets_of_sessions, self._retired = {}, []
 
 
 _stubs: "weakref.WeakSet[DirectStub]" = weakref.WeakSet()

@@ -1,6 +1,5 @@
 """A socket that carries requests and replies of the direct channel."""
 
-import array
 import contextlib
 import math
 import os
@@ -18,10 +17,14 @@ from compiler_gym.errors import ServiceTransportError
 from compiler_gym.service.transport.frames import (
     MAX_PAYLOAD_BYTES,
     REPLY_HEADER,
+    ChannelBroken,
     DirectRpcError,
     Method,
+    Reader,
+    close_fds,
     connect_abstract,
     parsed,
+    reader_of_fds,
     request_frame,
     serialised,
 )
@@ -31,43 +34,16 @@ from compiler_gym.service.transport.reply_polling import ReplyPolling
 #: limit itself, and gives a better error.
 GRACE_SECONDS = 1.0
 
-#: Stands for a descriptor that was lost because this process has too many open files.
-LOST_FD = -1
-
 _HEADER_BYTES = REPLY_HEADER.size
 
 # Large enough for all replies except those with a whole program.
 _BUFFER_BYTES = 64 * 1024
 
-# Room for several descriptors in a reply. One is the most expected.
-_FDS_BYTES = socket.CMSG_SPACE(4 * array.array("i").itemsize)
-
 # Missing on systems without a direct channel.
 _NO_SIGNAL = getattr(socket, "MSG_NOSIGNAL", 0)
-_CLOSE_ON_EXEC = getattr(socket, "MSG_CMSG_CLOEXEC", 0)
-
-# A number, because every reply reads it and enumeration members are slow.
-_FDS_LOST = int(socket.MSG_CTRUNC)
 
 # The longest time that poll() can be asked to wait, in milliseconds. It is then asked again.
 _MAX_WAIT_MS = 10**9
-
-
-# Reads into a buffer as ``socket.recv_into`` does.
-_Reader = Callable[[memoryview], int]
-
-
-class ChannelBroken(Exception):  # noqa: N818 - not an error as long as there are other ways.
-    """The other side has closed the socket, or never opened it.
-
-    Args:
-        reason: The evidence.
-        was_sent: True if a part of the request may have arrived.
-    """
-
-    def __init__(self, reason: str, was_sent: bool):
-        super().__init__(reason)
-        self.was_sent = was_sent
 
 
 class FrameSocket:
@@ -189,7 +165,7 @@ class FrameSocket:
             RuntimeError: If a request has begun that is not finished yet.
         """
         data = self._request(method, payload, timeout, before)
-        read = self._socket.recv_into if fds is None else self._reader_of_fds(fds)
+        read = self._socket.recv_into if fds is None else reader_of_fds(self._socket, fds)
         end = end_of(timeout)
         was_sent = False
         with self._lock:
@@ -257,7 +233,7 @@ class FrameSocket:
         """
         with self._lock:
             try:
-                read = self._socket.recv_into if fds is None else self._reader_of_fds(fds)
+                read = self._socket.recv_into if fds is None else reader_of_fds(self._socket, fds)
                 # Most callers know that the reply has arrived.
                 count = self._read_more(read, self._view, self._end)
                 reply = self._receive_rest(read, count, self._end, self._skipped)
@@ -312,12 +288,12 @@ class FrameSocket:
             data = data[self._send_some(data) :]
 
     def _receive(
-        self, read: _Reader, end: float | None, skipped: int
+        self, read: Reader, end: float | None, skipped: int
     ) -> tuple[int, bytes | memoryview]:
         return self._receive_rest(read, self._read_first(read, end), end, skipped)
 
     def _receive_rest(
-        self, read: _Reader, count: int, end: float | None, skipped: int
+        self, read: Reader, count: int, end: float | None, skipped: int
     ) -> tuple[int, bytes | memoryview]:
         """Receives replies to skip, then the reply. The buffer has their first bytes."""
         for _ in range(skipped):
@@ -333,7 +309,7 @@ class FrameSocket:
             return code, bytes(self._view[_HEADER_BYTES:count])
         return code, self._read_rest(read, count - _HEADER_BYTES, size, end)
 
-    def _read_header(self, read: _Reader, count: int, end: float | None) -> tuple[int, int, int]:
+    def _read_header(self, read: Reader, count: int, end: float | None) -> tuple[int, int, int]:
         """Returns the number of bytes received, the size of the payload, and the status code."""
         while count < _HEADER_BYTES:
             count += self._read_more(read, self._view[count:], end)
@@ -345,7 +321,7 @@ class FrameSocket:
             )
         return count, size, code
 
-    def _skip_reply(self, read: _Reader, count: int, end: float | None) -> int:
+    def _skip_reply(self, read: Reader, count: int, end: float | None) -> int:
         """Moves the bytes after a reply to the beginning of the buffer. Returns their number."""
         count, size, _ = self._read_header(read, count, end)
         left = _HEADER_BYTES + size
@@ -355,7 +331,7 @@ class FrameSocket:
         self._view[: count - left] = self._view[left:count]
         return count - left
 
-    def _read_first(self, read: _Reader, end: float | None) -> int:
+    def _read_first(self, read: Reader, end: float | None) -> int:
         """Waits for the first bytes of the reply, and reads them."""
         start = time.perf_counter_ns()
         count = self._poll(read, start + self.polling.budget_ns) if self.polling.budget_ns else None
@@ -366,7 +342,7 @@ class FrameSocket:
         self.polling.record(time.perf_counter_ns() - start)
         return count
 
-    def _poll(self, read: _Reader, end_ns: int) -> int | None:
+    def _poll(self, read: Reader, end_ns: int) -> int | None:
         """Reads by polling. Returns None if nothing arrives in time."""
         while True:
             try:
@@ -378,7 +354,7 @@ class FrameSocket:
             os.sched_yield()
 
     def _read_more(
-        self, read: _Reader, view: memoryview, end: float | None, sleep_first: bool = False
+        self, read: Reader, view: memoryview, end: float | None, sleep_first: bool = False
     ) -> int:
         """Reads the available bytes, at least one."""
         while True:
@@ -394,7 +370,7 @@ class FrameSocket:
             return count
 
     def _read_rest(
-        self, read: _Reader, count: int, size: int, end: float | None
+        self, read: Reader, count: int, size: int, end: float | None
     ) -> bytes | memoryview:
         """Reads the rest of a payload. The buffer has its first bytes."""
         payload = memoryview(bytearray(size))
@@ -417,24 +393,6 @@ class FrameSocket:
             )
         event.poll(min(math.ceil(left * 1000), _MAX_WAIT_MS))
 
-    def _reader_of_fds(self, fds: list[int]) -> _Reader:
-        """Returns a function that reads from the socket and also receives descriptors."""
-
-        def read(view: memoryview) -> int:
-            count, messages, flags, _ = self._socket.recvmsg_into(
-                [view], _FDS_BYTES, _CLOSE_ON_EXEC
-            )
-            for level, kind, data in messages:
-                if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
-                    received = array.array("i")
-                    received.frombytes(data[: len(data) - len(data) % received.itemsize])
-                    fds.extend(received)
-            if flags & _FDS_LOST:
-                fds.append(LOST_FD)
-            return count
-
-        return read
-
     def close(self) -> None:
         """Closes the socket, and wakes a thread that waits for a reply. Can be repeated."""
         self.closed = True
@@ -449,14 +407,6 @@ class FrameSocket:
         """Closes the copy in a forked process, where the lock may never be released."""
         self.closed = True
         self._socket.close()
-
-
-def close_fds(fds: list[int]) -> None:
-    """Closes descriptors and removes them from their list."""
-    while fds:
-        fd = fds.pop()
-        if fd != LOST_FD:
-            os.close(fd)
 
 
 def end_of(timeout: float | None) -> float | None:

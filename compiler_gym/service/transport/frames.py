@@ -2,14 +2,17 @@
 
 Each frame is a header of 16 bytes, little endian, and as many bytes of payload as it says. The
 payload of a request is the serialised request message; that of a reply the serialised reply
-message, or the text of the error if the status code is not that of OK.
+message, or the text of the error if the status code is not that of OK. Descriptors may come with a
+reply.
 """
 
+import array
 import math
 import os
 import socket
 import struct
 import weakref
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -88,6 +91,19 @@ class DirectRpcError(grpc.RpcError):
         return self._details
 
 
+class ChannelBroken(Exception):  # noqa: N818 - not an error as long as there are other ways.
+    """The other side has closed the socket, or never opened it.
+
+    Args:
+        reason: The evidence.
+        was_sent: True if a part of the request may have arrived.
+    """
+
+    def __init__(self, reason: str, was_sent: bool):
+        super().__init__(reason)
+        self.was_sent = was_sent
+
+
 def error_from_reply(code: int, payload: bytes | memoryview) -> DirectRpcError:
     """Returns the error of a reply.
 
@@ -133,6 +149,54 @@ def parsed(method: Method, code: int, payload: bytes | memoryview) -> Any:
         raise DirectRpcError(
             grpc.StatusCode.INTERNAL, f"Exception deserializing response: {error}"
         ) from error
+
+
+# Descriptors that come with a reply.
+
+#: Stands for a descriptor that was lost because this process has too many open files.
+LOST_FD = -1
+
+# Room for several. One is the most expected.
+_FDS_BYTES = socket.CMSG_SPACE(4 * array.array("i").itemsize)
+
+# Missing on systems without a direct channel.
+_CLOSE_ON_EXEC = getattr(socket, "MSG_CMSG_CLOEXEC", 0)
+
+# A number, because every reply reads it and enumeration members are slow.
+_FDS_LOST = int(socket.MSG_CTRUNC)
+
+Reader = Callable[[memoryview], int]
+"""Reads into a buffer as ``socket.recv_into`` does."""
+
+
+def reader_of_fds(connected: socket.socket, fds: list[int]) -> Reader:
+    """Returns a function that reads from a socket and also receives descriptors.
+
+    Args:
+        connected: The socket.
+        fds: The list for the descriptors, which are then the caller's to close.
+    """
+
+    def read(view: memoryview) -> int:
+        count, messages, flags, _ = connected.recvmsg_into([view], _FDS_BYTES, _CLOSE_ON_EXEC)
+        for level, kind, data in messages:
+            if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
+                received = array.array("i")
+                received.frombytes(data[: len(data) - len(data) % received.itemsize])
+                fds.extend(received)
+        if flags & _FDS_LOST:
+            fds.append(LOST_FD)
+        return count
+
+    return read
+
+
+def close_fds(fds: list[int]) -> None:
+    """Closes descriptors and removes them from their list."""
+    while fds:
+        fd = fds.pop()
+        if fd != LOST_FD:
+            os.close(fd)
 
 
 # Unix sockets for connections to a service on this machine.

@@ -25,9 +25,8 @@ from compiler_gym.service.proto import (
     StepRequest,
 )
 from compiler_gym.service.session.session import Session
-from compiler_gym.service.transport import direct_channel
 from compiler_gym.service.transport.frame_socket import FrameSocket
-from compiler_gym.service.transport.frames import MAX_PAYLOAD_BYTES
+from compiler_gym.service.transport.frames import LOST_FD, MAX_PAYLOAD_BYTES, close_fds
 from tests.service.fake_direct_service import FakeDirectService
 from tests.service.fake_service import FakeService
 from tests.service.toy_service import text_benchmark
@@ -216,12 +215,13 @@ class TestUse:
     def test_forked_processes_let_go_of_the_sessions(self, connection):
         session = start(connection)
         stub = connection.stub
-        name, idle, sockets = stub._name, stub._idle.copy(), stub._sockets_of_sessions.copy()
+        service, sockets = stub._service, stub._sockets_of_sessions.copy()
+        name, idle = service._name, service._idle.copy()
         # In this process, because forking it would be at the mercy of gRPC's handlers.
         stub._close_in_child()
         assert all(sock.closed for sock in [*idle, *sockets.values()])
         assert not stub.is_direct
-        stub._name = name
+        service._name = name
         assert total(session) == 10
 
     def test_forked_processes_end_no_sessions(self, connection, service):
@@ -424,8 +424,8 @@ def test_session_whose_socket_was_lost(connection, service, monkeypatch):
     def losing_exchange(sock, method, request, timeout, fds=None, *args):
         reply = exchange(sock, method, request, timeout, fds, *args)
         if fds:
-            direct_channel.close_fds(fds)
-            fds.append(direct_channel.LOST_FD)
+            close_fds(fds)
+            fds.append(LOST_FD)
         return reply
 
     monkeypatch.setattr(FrameSocket, "exchange", losing_exchange)

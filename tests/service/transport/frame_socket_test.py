@@ -12,13 +12,15 @@ import grpc
 import pytest
 
 from compiler_gym.errors import ServiceTransportError
-from compiler_gym.service.transport.frame_socket import (
+from compiler_gym.service.transport.frame_socket import FrameSocket
+from compiler_gym.service.transport.frames import (
     LOST_FD,
+    REPLY_HEADER,
+    REQUEST_HEADER,
     ChannelBroken,
-    FrameSocket,
+    DirectRpcError,
     close_fds,
 )
-from compiler_gym.service.transport.frames import REPLY_HEADER, REQUEST_HEADER, DirectRpcError
 
 STEP = 6
 

@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from gymnasium.spaces import Space
 from typing_extensions import Self, override
 
 from compiler_gym.compat.former_arguments import former_names
 from compiler_gym.compiler_env_state import CompilerEnvState
 from compiler_gym.datasets import Benchmark, BenchmarkUri, Dataset, Datasets
-from compiler_gym.envs.compiler_env import UNCHANGED, CompilerEnv, StepResult
+from compiler_gym.envs.compiler_env import UNCHANGED, StepResult
 from compiler_gym.envs.running_step import RunningStep
 from compiler_gym.errors.service_errors import NoEpisode
 from compiler_gym.service.connection import CompilerGymServiceConnection
@@ -27,6 +26,7 @@ from compiler_gym.service.environment.episode_runner import (
     make_runner,
 )
 from compiler_gym.service.environment.replay import replay_state, validate_by_replay
+from compiler_gym.service.environment.settings import EnvironmentSettings
 from compiler_gym.service.proto import GetVersionReply
 from compiler_gym.service.proto.py_converters import ServiceMessageConverters
 from compiler_gym.service.session.session_manager import SessionManager
@@ -36,13 +36,13 @@ from compiler_gym.spaces import Reward
 from compiler_gym.util.gym_type_hints import OptionalArgumentValue
 from compiler_gym.util.random_state import shallow_copy
 from compiler_gym.validation_result import ValidationResult
-from compiler_gym.views import ObservationSpaceSpec, ObservationView, RewardView
+from compiler_gym.views import ObservationSpaceSpec
 
 _SEQUENCE_TYPES = (list, tuple, np.ndarray)
 _ACTIONS_WARNING = "Giving several actions to env.step() is deprecated. Use env.multistep()"
 
 
-class ClientServiceCompilerEnv(CompilerEnv):
+class ClientServiceCompilerEnv(EnvironmentSettings):
     """An environment whose compiler runs in a service.
 
     Args:
@@ -151,111 +151,6 @@ class ClientServiceCompilerEnv(CompilerEnv):
             ServiceIsClosed: If the environment is closed.
         """
         return self._sessions.transitions
-
-    # Spaces.
-
-    @property
-    @override
-    def observation(self) -> ObservationView:
-        return self._choices.observations
-
-    @observation.setter
-    def observation(self, view: ObservationView) -> None:
-        self._choices.replace_observations(view)
-
-    @property
-    @override
-    def reward(self) -> RewardView:
-        return self._choices.rewards
-
-    @reward.setter
-    def reward(self, view: RewardView) -> None:
-        self._choices.replace_rewards(view)
-
-    @property
-    @override
-    def observation_space_spec(self) -> ObservationSpaceSpec | None:
-        return self._choices.observation
-
-    @observation_space_spec.setter
-    def observation_space_spec(self, space: str | ObservationSpaceSpec | None) -> None:
-        self._choices.choose_observation(space)
-
-    @property
-    @override
-    def reward_space(self) -> Reward | None:
-        return self._choices.reward
-
-    @reward_space.setter
-    def reward_space(self, space: str | Reward | None) -> None:
-        self._choices.choose_reward(space, self._runner.benchmark)
-        if self._runner.episode is not None:
-            self._runner.episode.reward = 0.0 if self._choices.reward else None
-
-    @property
-    @override
-    def action_space(self) -> Any:
-        return self._action_spaces.current
-
-    @action_space.setter
-    def action_space(self, space: str | Space[Any] | None) -> None:
-        self._action_spaces.select(space, self.in_episode)
-        next_space = self._action_spaces.next_space
-        if next_space is not self.action_space:
-            warnings.warn(
-                f"This episode keeps its action space {self.action_space.name!r}. Call env.reset() "
-                f"to use {next_space.name!r}",
-                stacklevel=2,
-            )
-
-    @property
-    @override
-    def action_spaces(self) -> list[Any]:
-        return self._action_spaces.spaces
-
-    # Benchmarks.
-
-    @property
-    @override
-    def benchmark(self) -> Benchmark | None:
-        episode = self._runner.episode
-        if episode and (self.in_episode or not self._selection.is_explicit):
-            return episode.benchmark
-        return self._selection.peek()
-
-    @benchmark.setter
-    def benchmark(self, benchmark: str | Benchmark | BenchmarkUri) -> None:
-        self._selection.choose(benchmark)
-        if self.in_episode:
-            warnings.warn(
-                f"{self._selection.peek()} is for the episode that the next env.reset() begins; "
-                f"the present one goes on with {self._runner.benchmark}",
-                stacklevel=2,
-            )
-
-    @property
-    @override
-    def datasets(self) -> Datasets:
-        return self._selection.datasets
-
-    @datasets.setter
-    def datasets(self, datasets: Datasets | Iterable[Dataset]) -> None:
-        self._selection.datasets = datasets
-
-    @property
-    @override
-    def benchmarks(self) -> list[str]:
-        return self._selection.installed_uris()
-
-    @override
-    def require_datasets(self, names: Iterable[str | Dataset]) -> None:
-        self._selection.require(list(names))
-
-    @override
-    def seed(self, seed: int | None = None) -> list[int | None]:
-        self._selection.seed(seed)
-        self.action_space.seed(seed)
-        return [seed]
 
     # Episodes.
 
@@ -468,12 +363,6 @@ class ClientServiceCompilerEnv(CompilerEnv):
     def share_service(self, others: Iterable["ClientServiceCompilerEnv"]) -> None:
         """Uses the service of a :meth:`sibling` environment if its own has ended."""
         self._sessions.share(other._sessions for other in others)
-
-    def _hold(self, runner: EpisodeRunner) -> None:
-        self._runner = runner
-        self._sessions = runner.sessions
-        self._action_spaces = runner.action_spaces
-        self._choices = runner.choices
 
     def init_fork(self, parent: "ClientServiceCompilerEnv") -> None:
         """Called on a new fork, whose attributes are those of its parent unless changed here."""

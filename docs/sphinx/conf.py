@@ -2,6 +2,7 @@
 
 import os
 
+from reference_pages import PARTS
 from sphinx.util import inspect
 
 import compiler_gym
@@ -84,9 +85,14 @@ html_last_updated_fmt = None if os.environ.get("SOURCE_DATE_EPOCH") else ""
 
 def without_private_bases(app, name, obj, options, bases):
     """Names only those base classes that readers can use, in place of private ones between."""
-    public = [each for each in obj.__mro__[1:] if not each.__name__.startswith("_")]
-    if any(getattr(base, "__name__", "").startswith("_") for base in bases):
-        bases[:] = public[:1]
+    if any(is_private(base) for base in bases):
+        bases[:] = [each for each in obj.__mro__[1:] if not is_private(each)][:1]
+
+
+def is_private(base):
+    """Returns true for classes that have no page."""
+    name = getattr(base, "__name__", "")
+    return name.startswith("_") or name in PARTS
 
 
 def signature_of_wrapper(app, what, name, obj, options, signature, return_annotation):

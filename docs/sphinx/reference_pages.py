@@ -67,6 +67,9 @@ NAMES = {
     "compiler_gym.vector.stable_baselines": ["StableBaselinesVecEnv"],
 }
 
+# Base classes that are parts of a class in other modules. The page of that class has their members.
+PARTS = {"EnvironmentSettings", "ProgramEnv"}
+
 HEADERS = {
     "compiler_gym/service/CompilationSession.h": "A compiler as a service",
     "compiler_gym/service/runtime/Runtime.h": "The main function of a service",
@@ -145,9 +148,21 @@ def _module_page(module: str, title: str) -> str:
 
 def _directive(module: str, name: str) -> str:
     elsewhere = module != MODULE_OF_PAGE.get(name, module)
-    return f".. auto{_kind(module, name)}:: {module}.{name}\n" + (
-        "   :no-index:\n" if elsewhere else ""
+    base = _base_behind_parts(module, name)
+    return (
+        f".. auto{_kind(module, name)}:: {module}.{name}\n"
+        + ("   :no-index:\n" if elsewhere else "")
+        + (f"   :inherited-members: {base}\n" if base else "")
     )
+
+
+def _base_behind_parts(module: str, name: str) -> str | None:
+    """Returns the first base class of a class that is none of its parts, if it has parts."""
+    value = None if module in NAMES else getattr(importlib.import_module(module), name)
+    bases = [base.__name__ for base in value.__mro__[1:]] if isinstance(value, type) else []
+    if not bases or bases[0] not in PARTS:
+        return None
+    return next(base for base in bases if base not in PARTS)
 
 
 def _kind(module: str, name: str) -> str:

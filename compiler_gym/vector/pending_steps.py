@@ -71,7 +71,7 @@ class Slot:
         self.infos: list[dict[str, Any]] = []
         self.deadline: float | None = None
         self.fd = -1
-        # The result of the step, first that of the environment, then what finish() returns.
+        # The result of the environment, then what finish() makes of it.
         self._result: StepResult | None = None
         self._outcome: _Outcome | None = None
         self._max_episode_steps = max_episode_steps
@@ -113,9 +113,9 @@ class Slot:
     def make(self, action: Any, timeout: float) -> _Outcome:
         """Makes a step and waits for it: :meth:`begin` and :meth:`finish`, but faster.
 
-        Not allowed while :attr:`is_over` or :attr:`is_making` is True.
-        The caller stores the result, then sets :attr:`is_making` to False. If an interrupt prevents
-        that, the next step truncates the episode.
+        Not allowed while :attr:`is_over` or :attr:`is_making` is True. The caller stores the
+        result, then sets :attr:`is_making` to False. If an interrupt prevents that, the next step
+        truncates the episode.
         """
         self.is_making = True
         try:
@@ -128,8 +128,8 @@ class Slot:
     def finish(self, others: Iterable["Slot"]) -> _Outcome:
         """Waits for the end of the step, and keeps its observation and information.
 
-        After an interrupt it can be repeated. The result of a step is lost only if its reply was
-        being read: the episode is truncated then.
+        After an interrupt it can be repeated. The episode is truncated if the request was being
+        sent, or the reply was being read.
 
         Args:
             others: Same as in :meth:`reset`.
@@ -161,9 +161,10 @@ class Slot:
         self.observation = observation
         self.infos = [info]
         self.is_over = terminated or truncated
-        # In one line, so that no step is counted again.
-        self._elapsed_steps, self._outcome = elapsed_steps, (reward, terminated, truncated)
-        return self._outcome
+        outcome = reward, terminated, truncated
+        # In one line, so that a repetition does not count the step again.
+        self._elapsed_steps, self._outcome, self._result = elapsed_steps, outcome, None
+        return outcome
 
     def prepare_reset(self, benchmark: Any = None, timeout: float = 300) -> None:
         """Starts the work of :meth:`reset` without a seed, and with these options."""

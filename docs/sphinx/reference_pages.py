@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import itertools
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -68,7 +69,7 @@ NAMES = {
 }
 
 # Base classes that are parts of a class in other modules. The page of that class has their members.
-PARTS = {"EnvironmentSettings", "ProgramEnv"}
+PARTS = {"EnvironmentSettings", "ProgramAccess"}
 
 HEADERS = {
     "compiler_gym/service/CompilationSession.h": "A compiler as a service",
@@ -148,21 +149,20 @@ def _module_page(module: str, title: str) -> str:
 
 def _directive(module: str, name: str) -> str:
     elsewhere = module != MODULE_OF_PAGE.get(name, module)
-    base = _base_behind_parts(module, name)
+    bases = _bases_behind_parts(module, name)
     return (
         f".. auto{_kind(module, name)}:: {module}.{name}\n"
         + ("   :no-index:\n" if elsewhere else "")
-        + (f"   :inherited-members: {base}\n" if base else "")
+        + (f"   :inherited-members: {', '.join(bases)}\n" if bases else "")
     )
 
 
-def _base_behind_parts(module: str, name: str) -> str | None:
-    """Returns the first base class of a class that is none of its parts, if it has parts."""
+def _bases_behind_parts(module: str, name: str) -> list[str]:
+    """Returns the base classes of a class without its parts; nothing if it has none."""
     value = None if module in NAMES else getattr(importlib.import_module(module), name)
     bases = [base.__name__ for base in value.__mro__[1:]] if isinstance(value, type) else []
-    if not bases or bases[0] not in PARTS:
-        return None
-    return next(base for base in bases if base not in PARTS)
+    own = [*itertools.takewhile(PARTS.__contains__, bases)]
+    return bases[len(own) :] if own else []
 
 
 def _kind(module: str, name: str) -> str:

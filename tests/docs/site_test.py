@@ -173,6 +173,15 @@ def test_every_public_name_is_in_the_reference(module):
         assert re.search(rf"\b{name}\b", text), name
 
 
+def test_members_of_parts_of_a_class_are_in_the_reference():
+    ids = page(SITE / "reference/compiler_gym.envs.llvm.html").ids
+    of_llvm = "compiler_gym.envs.llvm.LlvmEnv"
+    assert {f"{of_llvm}.write_bitcode", f"{of_llvm}.commandline"} <= ids
+    assert f"{of_llvm}.require_datasets" not in ids  # It is on the page of the base class.
+    ids = page(SITE / "reference/compiler_gym.service.html").ids
+    assert "compiler_gym.service.ClientServiceCompilerEnv.require_datasets" in ids
+
+
 def test_every_entry_of_the_reference_has_a_text():
     entries = {module: Entries(SITE / f"reference/{module}.html") for module in MODULES}
     assert sum(each.count for each in entries.values()) > 1000

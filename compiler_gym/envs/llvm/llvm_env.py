@@ -31,7 +31,7 @@ from compiler_gym.envs.llvm.observations.ir2vec import (
     ir2vec_options,
     vocabulary_of_options,
 )
-from compiler_gym.envs.llvm.program_env import ProgramEnv
+from compiler_gym.envs.llvm.program_access import ProgramAccess
 from compiler_gym.envs.llvm.rewards.cost_rewards import make_llvm_rewards
 from compiler_gym.envs.llvm.tools import service_environment
 from compiler_gym.errors import SessionNotFound
@@ -56,7 +56,7 @@ _VOCABULARY_KEY = "llvm.set_ir2vec_vocabulary"
 _Benchmark = TypeVar("_Benchmark", bound=Benchmark)
 
 
-class LlvmEnv(ProgramEnv):
+class LlvmEnv(ProgramAccess):
     """A program is optimised by LLVM, pass by pass.
 
     Each action is one pass; the program is at any time exactly what ``opt`` makes of the

@@ -1,4 +1,4 @@
-"""The current program of LLVM environments, to be read, written to files and shown."""
+"""Access to the current program of LLVM environments: reading, writing to files, showing."""
 
 import shutil
 import tempfile
@@ -12,7 +12,7 @@ from compiler_gym.envs.llvm.inst2vec import Inst2vecEncoder, default_encoder
 from compiler_gym.service.client_service_compiler_env import ClientServiceCompilerEnv
 
 
-class ProgramEnv(ClientServiceCompilerEnv):
+class ProgramAccess(ClientServiceCompilerEnv):
     """An environment whose program can be read, written to files and shown.
 
     The base class of :class:`LlvmEnv`, which chooses programs and changes them.

@@ -13,11 +13,13 @@ class Summary:
     Attributes:
         p50: Half of them were shorter.
         p90: Nine of ten were shorter.
+        mean: The arithmetic mean.
         samples: How many there were.
     """
 
     p50: float
     p90: float
+    mean: float
     samples: int
 
 
@@ -58,4 +60,4 @@ class Measurements:
 
 def _summarise(durations: list[float]) -> Summary:
     p50, p90 = np.percentile(durations, [50, 90])
-    return Summary(float(p50), float(p90), len(durations))
+    return Summary(float(p50), float(p90), float(np.mean(durations)), len(durations))

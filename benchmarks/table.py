@@ -8,7 +8,8 @@ from rich.table import Table
 from benchmarks.arena import COLUMNS, ENVIRONMENT, IN_PROCESS
 from benchmarks.measurements import Summary
 
-HEADER = ("program", "p50 / p90 in µs", *COLUMNS, f"{ENVIRONMENT} ÷ {IN_PROCESS}")
+RATIO = f"{ENVIRONMENT} ÷ {IN_PROCESS}"
+HEADER = ("program", "p50 / p90 / mean in µs", *COLUMNS, f"{RATIO}, p50", f"{RATIO}, mean")
 
 
 @dataclass(frozen=True)
@@ -31,8 +32,9 @@ def cells(results: Sequence[Result]) -> Iterator[tuple[str, ...]]:
     for result in results:
         for name, columns in result.rows.items():
             durations = [_duration(columns[column]) for column in COLUMNS]
-            ratio = columns[ENVIRONMENT].p50 / columns[IN_PROCESS].p50
-            yield (f"{result.instructions:,}", name, *durations, _three_digits(ratio))
+            environment, in_process = columns[ENVIRONMENT], columns[IN_PROCESS]
+            ratios = (environment.p50 / in_process.p50, environment.mean / in_process.mean)
+            yield (f"{result.instructions:,}", name, *durations, *map(_three_digits, ratios))
 
 
 def to_markdown(results: Sequence[Result]) -> str:
@@ -54,7 +56,7 @@ def to_rich(results: Sequence[Result]) -> Table:
 
 
 def _duration(summary: Summary) -> str:
-    return f"{_three_digits(summary.p50)} / {_three_digits(summary.p90)}"
+    return " / ".join(map(_three_digits, (summary.p50, summary.p90, summary.mean)))
 
 
 def _three_digits(value: float) -> str:

@@ -42,9 +42,9 @@ def test_several_times_in_a_row():
 @pytest.mark.parametrize(
     "durations, summary",
     [
-        ([7.0], Summary(7, 7, 1)),
-        ([3.0, 1.0, 2.0], Summary(2, pytest.approx(2.8), 3)),
-        ([float(i) for i in range(101)], Summary(50, 90, 101)),
+        ([7.0], Summary(7, 7, 7, 1)),
+        ([3.0, 1.0, 2.0], Summary(2, pytest.approx(2.8), 2, 3)),
+        ([float(i) for i in range(101)], Summary(50, 90, 50, 101)),
     ],
 )
 def test_percentiles(durations, summary):

@@ -61,13 +61,15 @@ def test_every_cell_is_there_and_positive(app, tmp_path):
 
     rows = cells_of(text.splitlines())
     assert [row[1] for row in rows] == MEASUREMENTS
-    for program, _, *durations, ratio in rows:
+    for program, _, *durations, median_ratio, mean_ratio in rows:
         assert number(program) == pytest.approx(200, rel=0.15)
         assert len(durations) == 3
         for duration in durations:
-            p50, p90 = map(number, duration.split(" / "))
+            p50, p90, mean = map(number, duration.split(" / "))
             assert 0 < p50 <= p90
-        assert number(ratio) > 0
+            assert mean > 0
+        assert number(median_ratio) > 0
+        assert number(mean_ratio) > 0
 
 
 def test_header_tells_the_circumstances(app):

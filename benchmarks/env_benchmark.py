@@ -1,9 +1,10 @@
 """Benchmark of the environment: all measurements on one program, by all players in turns."""
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from enum import Enum
 from functools import partial
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from benchmarks.arena import (
 )
 from benchmarks.grpc_player import GrpcPlayer
 from benchmarks.measurements import Measurements, Summary
-from benchmarks.player import timed
+from benchmarks.player import Player, timed
 from benchmarks.replay import Replay
 from compiler_gym.envs.llvm import LlvmEnv
 from compiler_gym.service.connection import CompilerGymServiceConnection
@@ -39,6 +40,18 @@ OBSERVATIONS = (
 )
 
 BASELINE = "IrInstructionCountOz"
+
+
+class Group(str, Enum):
+    """A group of measurements."""
+
+    IDLE = "idle"
+    WALKS = "walks"
+    RESETS = "resets"
+    FORKS = "forks"
+    OBSERVATIONS = "observations"
+    STARTS = "starts"
+
 
 BATCH = 10
 EPISODE_STEPS = 40
@@ -100,20 +113,36 @@ class EnvBenchmark:
         with Replay(replay, program) as process:
             self.instructions = process.start().instructions
 
-    def run(self) -> dict[str, dict[str, Summary]]:
-        """Returns a summary for each of :data:`COLUMNS`, by what was measured."""
-        for measure in (self._measure_idle_steps, self._measure_walks, self._measure_walks_in_tens):
-            with (
-                closing(self._make_arena()) as arena,
-                arena.players(None) as plain,
-                arena.players(OBSERVED) as observing,
-            ):
-                measure(arena, plain, observing)
-        for measure in (self._measure_resets, self._measure_forks, self._measure_observations):
-            with closing(self._make_arena()) as arena, arena.players(()) as players:
-                measure(arena, players)
-        with closing(self._make_arena()) as arena:
-            self._measure_starts(arena)
+    def run(self, groups: Collection[Group] = tuple(Group)) -> dict[str, dict[str, Summary]]:
+        """Returns a summary for each of :data:`COLUMNS`, by what was measured.
+
+        Args:
+            groups: The measurements to make.
+        """
+        for group, measure in (
+            (Group.IDLE, self._measure_idle_steps),
+            (Group.WALKS, self._measure_walks),
+            (Group.WALKS, self._measure_undisturbed_walks),
+            (Group.WALKS, self._measure_walks_in_tens),
+        ):
+            if group in groups:
+                with (
+                    closing(self._make_arena()) as arena,
+                    arena.players(None) as plain,
+                    arena.players(OBSERVED) as observing,
+                ):
+                    measure(arena, plain, observing)
+        for group, measure in (
+            (Group.RESETS, self._measure_resets),
+            (Group.FORKS, self._measure_forks),
+            (Group.OBSERVATIONS, self._measure_observations),
+        ):
+            if group in groups:
+                with closing(self._make_arena()) as arena, arena.players(()) as players:
+                    measure(arena, players)
+        if Group.STARTS in groups:
+            with closing(self._make_arena()) as arena:
+                self._measure_starts(arena)
         return self._results.summaries()
 
     # ----------------------------------------------------------------------------------------------
@@ -134,6 +163,18 @@ class EnvBenchmark:
             _reset(plain, observing)
             for action in self._random_actions(arena, EPISODE_STEPS):
                 self._play("step of a random walk", plain, observing, [action])
+
+    def _measure_undisturbed_walks(self, arena: Arena, plain: Players, observing: Players) -> None:
+        """Lets each player play a whole episode before it is the turn of the next one."""
+        row = "step of a random walk without others"
+        for _ in range(self._effort.episodes):
+            _reset(plain, observing)
+            actions = self._random_actions(arena, EPISODE_STEPS)
+            jobs = {}
+            for name, players in ((row, plain), (row + OBSERVING, observing)):
+                for column, player in players.by_column().items():
+                    jobs[name, column] = partial(_play_next, player, iter(actions))
+            self._results.take_turns(jobs, times=EPISODE_STEPS)
 
     def _measure_walks_in_tens(self, arena: Arena, plain: Players, observing: Players) -> None:
         for _ in range(self._effort.episodes):
@@ -221,6 +262,10 @@ class EnvBenchmark:
                     for column, job in jobs.items()
                 }
             )
+
+
+def _play_next(player: Player, actions: Iterator[int]) -> float:
+    return player.play([next(actions)])
 
 
 def _start_environment(arena: Arena) -> float:

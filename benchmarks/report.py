@@ -2,30 +2,41 @@
 
 import os
 import tempfile
+from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from benchmarks.env_benchmark import FULL, QUICK, Effort, EnvBenchmark
+from benchmarks.env_benchmark import FULL, QUICK, Effort, EnvBenchmark, Group
 from benchmarks.machine import describe_machine, describe_service, load_average
 from benchmarks.programs import PROGRAMS, check_sizes
 from benchmarks.table import Result, to_markdown, to_rich
 from compiler_gym.util.runfiles_path import find_service_binary
 
 
-def measure(size: int, service: Path, replay: Path, effort: Effort) -> Result:
-    """Makes the program of a size, and measures everything on it."""
+def measure(
+    size: int,
+    service: Path,
+    replay: Path,
+    effort: Effort,
+    groups: Collection[Group] = tuple(Group),
+) -> Result:
+    """Makes the program of a size, and measures groups of rows on it."""
     program = PROGRAMS[size]
     with tempfile.TemporaryDirectory(prefix="compiler_gym-") as folder:
         path = program.make(Path(folder))
         benchmark = EnvBenchmark(path, service, replay, effort)
-        return Result(benchmark.instructions, program.description, benchmark.run())
+        return Result(benchmark.instructions, program.description, benchmark.run(groups))
 
 
 def report(
-    sizes: list[int], service: Path, replay: Path, effort: Effort
+    sizes: list[int],
+    service: Path,
+    replay: Path,
+    effort: Effort,
+    groups: Collection[Group] = tuple(Group),
 ) -> tuple[str, list[Result]]:
     """Measures on programs of several sizes.
 
@@ -37,7 +48,7 @@ def report(
     results = []
     for size in sizes:
         with progress.status(f"Measuring on {size:,} instructions"):
-            results.append(measure(size, service, replay, effort))
+            results.append(measure(size, service, replay, effort, groups))
     lines = [
         f"- {describe_machine()}; {describe_service(service)}",
         f"- load average {before:.2f} before, {load_average():.2f} after the measurements",
@@ -61,6 +72,9 @@ def main(
     size: Annotated[
         list[int] | None, typer.Option(help="About how many IR instructions. May be repeated.")
     ] = None,
+    rows: Annotated[
+        list[Group] | None, typer.Option(help="Measure this group of rows. May be repeated.")
+    ] = None,
     output: Annotated[
         Path | None, typer.Option(help="A file to write the table to, as Markdown.")
     ] = None,
@@ -74,6 +88,7 @@ def main(
         service or find_service_binary("compiler_gym-llvm-service"),
         replay or find_service_binary("Replay", package="benchmarks/llvm_service"),
         QUICK if quick else FULL,
+        rows or tuple(Group),
     )
     if output:
         # Bazel runs programs in a folder of its own.

@@ -11,6 +11,7 @@ STEPS = [
     "step, nothing left to do",
     "10 steps at once, nothing left to do",
     "step of a random walk",
+    "step of a random walk without others",
     "10 steps at once of a random walk",
 ]
 MEASUREMENTS = [
@@ -85,6 +86,14 @@ def test_output_is_relative_to_where_bazel_was_called(app, tmp_path, monkeypatch
     result = CliRunner().invoke(app, ["--quick", "--size", "200", "--output", "table.md"])
     assert result.exit_code == 0, result.output
     assert len(cells_of((tmp_path / "table.md").read_text().splitlines())) == len(MEASUREMENTS)
+
+
+def test_chosen_rows(app):
+    arguments = ["--quick", "--size", "200", "--rows", "resets", "--rows", "forks"]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    names = [row[1] for row in cells_of(result.stdout.splitlines())]
+    assert names == [name for name in MEASUREMENTS if re.match("reset|fork|the first -Oz", name)]
 
 
 def test_unknown_size_is_refused(app):

@@ -25,7 +25,9 @@ RESULTS = [
             )
         },
     ),
-    Result(19_682, "a large one", {"fork": dict.fromkeys(COLUMNS, Summary(1_234_567, 2e6, 1.5e6, 1))}),
+    Result(
+        19_682, "a large one", {"fork": dict.fromkeys(COLUMNS, Summary(1_234_567, 2e6, 1.5e6, 1))}
+    ),
 ]
 
 

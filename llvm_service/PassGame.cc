@@ -92,7 +92,12 @@ Status PassGame::applyBaseline(const std::string& value, const SessionSettings& 
     if (list.name != "Pipelines") continue;
     for (const Action& action : list.actions) {
       if (action.pipeline != pipeline) continue;
-      RETURN_IF_ERROR(run(action, settings, changed));
+      const Status status = run(action, settings, changed);
+      // The module has changed: of a failed parameter, DATA_LOSS alone ends the session.
+      if (status.error_code() == StatusCode::INTERNAL) {
+        return {StatusCode::DATA_LOSS, status.error_message()};
+      }
+      RETURN_IF_ERROR(status);
       reply = changed ? "1" : "0";
       return Status::OK;
     }

@@ -88,9 +88,9 @@ std::vector<uint64_t> fingerprintsOfHeaders(const llvm::Module& module) {
 }  // namespace
 
 ChangeTracker::Function ChangeTracker::look(const llvm::Function& function, std::string name,
-                                            uint64_t header, const Body& body) {
-  Function entry{&function, std::move(name), header, body, 0, 0, ++lastVersion_, {}, false, {}};
-  entry.content = contentHash(function, entry.instructions);
+                                            uint64_t header, const Body& body, uint64_t version) {
+  Function entry{&function, std::move(name), header, body, 0, version, {}, false, {}};
+  entry.content = contentHash(function, body.instructions);
   entry.constantUses = constantUses(function);
   entry.refersToBlocksOfOthers = refersToBlocksOfOthers(function, entry.constantUses);
   entry.constants = compoundConstants(function);
@@ -103,8 +103,8 @@ ChangeTracker::ChangeTracker(const llvm::Module& module, const llvm::StringSet<>
       firstUsesFingerprint_(fingerprintOfFirstUses(module)) {
   Namer name;
   for (const llvm::Function& function : module) {
-    functions_.push_back(
-        look(function, name(function), fingerprintOfHeader(function), lookAtBody(function)));
+    functions_.push_back(look(function, name(function), fingerprintOfHeader(function),
+                              lookAtBody(function), ++lastVersion_));
   }
   numberFunctions();
   for (Function& function : functions_) {
@@ -125,7 +125,7 @@ void ChangeTracker::numberFunctions() {
 uint64_t ChangeTracker::countInstructions() const {
   uint64_t instructions = 0;
   for (const Function& function : functions_) {
-    instructions += function.instructions;
+    instructions += function.body.instructions;
   }
   return instructions;
 }
@@ -140,7 +140,7 @@ uint64_t ChangeTracker::contentOfRest(const llvm::Module& module) const {
 
 void ChangeTracker::follow() {
   isUnchanged_ = true;
-  isElementUnchanged_.reset();
+  elementClaims_ = {};
   isFollowing_ =
       llvm::none_of(functions_, [](const Function& each) { return each.refersToBlocksOfOthers; });
   bodies_.clear();
@@ -150,12 +150,14 @@ void ChangeTracker::follow() {
 }
 
 void ChangeTracker::passDone(llvm::StringRef pass, bool claimsNoChange) {
-  isElementUnchanged_ = isElementUnchanged_.value_or(true) && claimsNoChange &&
-                        trusted_ != nullptr && trusted_->contains(pass);
+  elementClaims_.hasPasses = true;
+  elementClaims_.areAllUnchanged &= claimsNoChange;
+  elementClaims_.areAllTrusted &= trusted_ != nullptr && trusted_->contains(pass);
 }
 
 void ChangeTracker::functionDone(const llvm::Function& function) {
-  if (std::exchange(isElementUnchanged_, std::nullopt).value_or(false)) {
+  const Claims claims = std::exchange(elementClaims_, {});
+  if (claims.areBelieved()) {
     return;
   }
   const auto place = places_.find(&function);
@@ -163,11 +165,11 @@ void ChangeTracker::functionDone(const llvm::Function& function) {
     return expectAnything();
   }
   isUnchanged_ = false;
-  bodies_[place->second] = lookAtBody(function);
+  bodies_[place->second] = lookAtBody(function, /*isLikelyChanged=*/!claims.areAllUnchanged);
 }
 
 void ChangeTracker::moduleDone() {
-  if (!std::exchange(isElementUnchanged_, std::nullopt).value_or(false)) {
+  if (!std::exchange(elementClaims_, {}).areBelieved()) {
     expectAnything();
   }
 }
@@ -185,6 +187,21 @@ bool ChangeTracker::areBodiesAsBefore() const {
       [](const Body& now, const Function& then) { return now.exact == then.body.exact; });
 }
 
+// Assumes that the headers are unchanged.
+//
+// @return false, without any effect, if it takes hashes of contents to know whether a body changed.
+bool ChangeTracker::markChangedBodies() {
+  const bool isCertain = !std::equal(
+      bodies_.begin(), bodies_.end(), functions_.begin(), functions_.end(),
+      [](const Body& now, const Function& then) { return now.outline == then.body.outline; });
+  for (size_t i = 0; isCertain && i < functions_.size(); ++i) {
+    if (bodies_[i].exact != functions_[i].body.exact) {
+      functions_[i].version = ++lastVersion_;
+    }
+  }
+  return isCertain;
+}
+
 // Assumes that only the bodies may have changed.
 bool ChangeTracker::areUsesAsBefore(const llvm::Module& module) const {
   const bool isSameQuick = std::equal(bodies_.begin(), bodies_.end(), functions_.begin(),
@@ -195,19 +212,20 @@ bool ChangeTracker::areUsesAsBefore(const llvm::Module& module) const {
   return isSameQuick && fingerprintOfFirstUses(module) == firstUsesFingerprint_;
 }
 
-ChangeTracker::Body ChangeTracker::lookAtBody(const llvm::Function& function) const {
-  Body body{quickFingerprintOfBody(function), 0, 0, true};
+// @param isLikelyChanged saves the quick look, which is in vain if the body has changed.
+ChangeTracker::Body ChangeTracker::lookAtBody(const llvm::Function& function,
+                                              bool isLikelyChanged) const {
   const auto place = places_.find(&function);
-  if (place != places_.end() && functions_[place->second].body.quick == body.quick) {
+  if (!isLikelyChanged && place != places_.end()) {
     const Function& before = functions_[place->second];
-    body.constants = fingerprintOfConstants(before.constants);
-    if (body.constants == before.body.constants) {
-      body.exact = before.body.exact;
+    if (quickFingerprintOfBody(function) == before.body.quick &&
+        fingerprintOfConstants(before.constants) == before.body.constants) {
+      Body body = before.body;
+      body.isQuickCurrent = true;
       return body;
     }
   }
-  body.exact = fingerprintOfBody(function);
-  return body;
+  return {fingerprintOfBody(function)};
 }
 
 uint64_t ChangeTracker::usesFingerprint(const llvm::Module& module) const {
@@ -226,7 +244,7 @@ void ChangeTracker::keepQuick(bool areCurrent) {
   }
 }
 
-void ChangeTracker::compare(const llvm::Module& module, const Headers& headers) {
+void ChangeTracker::compare(const llvm::Module& module, const Headers& headers, bool isMarked) {
   std::vector<Function> after;
   after.reserve(headers.size());
   std::vector<bool> found(functions_.size());
@@ -239,7 +257,7 @@ void ChangeTracker::compare(const llvm::Module& module, const Headers& headers) 
     const size_t place = find(name);
     if (place == functions_.size()) {
       change_.functionsAdded.push_back(name);
-      after.push_back(look(function, std::move(name), header, body));
+      after.push_back(look(function, std::move(name), header, body, ++lastVersion_));
       continue;
     }
     found[place] = true;
@@ -250,7 +268,8 @@ void ChangeTracker::compare(const llvm::Module& module, const Headers& headers) 
       before.name = after.back().name;  // By which functions are found.
       continue;
     }
-    after.push_back(look(function, std::move(name), header, body));
+    const uint64_t version = isMarked ? before.version : ++lastVersion_;
+    after.push_back(look(function, std::move(name), header, body, version));
     if (before.content != after.back().content) {
       change_.functionsChanged.push_back(after.back().name);
     }
@@ -265,14 +284,19 @@ void ChangeTracker::compare(const llvm::Module& module, const Headers& headers) 
 }
 
 const ModuleChange& ChangeTracker::update(const llvm::Module& module) {
+  beginUpdate(module);
+  return completeUpdate();
+}
+
+bool ChangeTracker::beginUpdate(const llvm::Module& module) {
   const uint64_t instructions = change_.instructionsAfter;
   change_ = ModuleChange();
   change_.instructionsBefore = change_.instructionsAfter = instructions;
   if (std::exchange(isUnchanged_, false)) {
     isFollowing_ = false;
-    return change_;
+    return false;
   }
-  const Headers headers = fingerprintsOfHeaders(module);
+  Headers headers = fingerprintsOfHeaders(module);
   const uint64_t frame = fingerprintOfFrame(module);
   const bool areSameHeaders = areHeadersAsBefore(headers);
   const bool wasFollowed = std::exchange(isFollowing_, false) && areSameHeaders;
@@ -284,24 +308,43 @@ const ModuleChange& ChangeTracker::update(const llvm::Module& module) {
   }
   const bool isAsBefore = areSameHeaders && frame == frameFingerprint_ && areBodiesAsBefore();
   if (isAsBefore && wasFollowed && areUsesAsBefore(module)) {
-    return change_;
+    return false;
   }
-  firstUsesFingerprint_ = fingerprintOfFirstUses(module);
   // Their constants are certain to exist only if the bodies are the same.
   if (isAsBefore && usesFingerprint(module) == usesFingerprint_) {
+    firstUsesFingerprint_ = fingerprintOfFirstUses(module);
     keepQuick(/*areCurrent=*/true);
+    return false;
+  }
+  begun_.emplace(BegunUpdate{module, std::move(headers), frame, wasFollowed});
+  if (areSameHeaders && markChangedBodies()) {
+    change_.changed = true;
+    change_.instructionsAfter = 0;
+    for (const Body& body : bodies_) {
+      change_.instructionsAfter += body.instructions;
+    }
+    return true;
+  }
+  return completeUpdate().changed;
+}
+
+const ModuleChange& ChangeTracker::completeUpdate() {
+  if (!begun_) {
     return change_;
   }
-  compare(module, headers);
+  const BegunUpdate& begun = *begun_;
+  firstUsesFingerprint_ = fingerprintOfFirstUses(begun.module);
+  compare(begun.module, begun.headers, /*isMarked=*/change_.changed);
   // A function may have changed after the tracker had compared others.
-  keepQuick(/*areCurrent=*/!wasFollowed);
-  frameFingerprint_ = frame;
-  usesFingerprint_ = usesFingerprint(module);
-  const uint64_t restContent = contentOfRest(module);
+  keepQuick(/*areCurrent=*/!begun.wasFollowed);
+  frameFingerprint_ = begun.frame;
+  usesFingerprint_ = usesFingerprint(begun.module);
+  const uint64_t restContent = contentOfRest(begun.module);
   change_.changed = restContent != restContent_ || !change_.functionsChanged.empty() ||
                     !change_.functionsAdded.empty() || !change_.functionsRemoved.empty();
   restContent_ = restContent;
   change_.instructionsAfter = countInstructions();
+  begun_.reset();
   return change_;
 }
 

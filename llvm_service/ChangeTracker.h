@@ -9,6 +9,7 @@
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm_service/ContentHash.h"
+#include "llvm_service/Fingerprint.h"
 #include "llvm_service/PassListener.h"
 
 namespace llvm {
@@ -44,13 +45,11 @@ struct ModuleChange {
 class ChangeTracker final : public PassListener {
  public:
   /// Fingerprints of the body of a function.
-  struct Body {
-    uint64_t quick;
+  struct Body : BodyFingerprint {
     /// The constants in the body. Only if `quick` is the same do they still exist.
-    uint64_t constants;
-    uint64_t exact;
+    uint64_t constants = 0;
     /// True if no other function has been changed after `quick` was taken.
-    bool isQuickCurrent;
+    bool isQuickCurrent = true;
   };
 
   /// A function at the last look.
@@ -60,7 +59,6 @@ class ChangeTracker final : public PassListener {
     uint64_t header;
     Body body;
     uint64_t content;
-    uint64_t instructions;
     /// Changes whenever the function may have changed.
     uint64_t version;
     std::vector<ConstantUse> constantUses;
@@ -83,26 +81,56 @@ class ChangeTracker final : public PassListener {
   /// Looks at the same module again: at all of it, unless it was notified of all passes.
   const ModuleChange& update(const llvm::Module& module);
 
-  /// The changes at the last update; none before the first.
+  /// Does the part of update() that is needed to know whether the module has changed.
+  /// completeUpdate() must follow before the next change.
+  ///
+  /// @return true if the bitcode is different.
+  bool beginUpdate(const llvm::Module& module);
+
+  /// Does the rest of update(), if any is left.
+  const ModuleChange& completeUpdate();
+
+  /// The changes at the last completed update; none before the first.
   const ModuleChange& lastChange() const { return change_; }
 
-  /// The functions at the last look, in the order of the module.
+  /// The number of instructions. It is current after beginUpdate().
+  uint64_t instructions() const { return change_.instructionsAfter; }
+
+  /// The functions at the last look, in the order of the module. Between beginUpdate() and
+  /// completeUpdate() only their addresses and versions are current.
   llvm::ArrayRef<Function> functions() const { return functions_; }
 
  private:
   // Fingerprints of all functions, in the order of the module.
   using Headers = std::vector<uint64_t>;
 
-  Function look(const llvm::Function& function, std::string name, uint64_t header,
-                const Body& body);
+  // The state of an update between its two parts.
+  struct BegunUpdate {
+    const llvm::Module& module;
+    Headers headers;
+    uint64_t frame;
+    bool wasFollowed;
+  };
+
+  struct Claims {
+    bool hasPasses = false;
+    bool areAllUnchanged = true;
+    bool areAllTrusted = true;
+
+    bool areBelieved() const { return hasPasses && areAllUnchanged && areAllTrusted; }
+  };
+
+  bool markChangedBodies();
+  Function look(const llvm::Function& function, std::string name, uint64_t header, const Body& body,
+                uint64_t version);
   void numberFunctions();
   bool areHeadersAsBefore(const Headers& headers) const;
   bool areBodiesAsBefore() const;
   bool areUsesAsBefore(const llvm::Module& module) const;
-  Body lookAtBody(const llvm::Function& function) const;
+  Body lookAtBody(const llvm::Function& function, bool isLikelyChanged = false) const;
   uint64_t usesFingerprint(const llvm::Module& module) const;
   void keepQuick(bool areCurrent);
-  void compare(const llvm::Module& module, const Headers& headers);
+  void compare(const llvm::Module& module, const Headers& headers, bool isMarked);
   uint64_t contentOfRest(const llvm::Module& module) const;
   uint64_t countInstructions() const;
   void expectAnything();
@@ -115,14 +143,15 @@ class ChangeTracker final : public PassListener {
   bool isFollowing_ = false;
   // Whether all passes since follow() are believed to have changed nothing.
   bool isUnchanged_ = false;
-  // Whether those of the present element of the pipeline are; nothing before its first pass.
-  std::optional<bool> isElementUnchanged_;
+  // What the passes of the present element of the pipeline have claimed so far.
+  Claims elementClaims_;
   uint64_t lastVersion_ = 0;
   uint64_t frameFingerprint_;
   uint64_t usesFingerprint_;
   uint64_t firstUsesFingerprint_;
   uint64_t restContent_;
   ModuleChange change_;
+  std::optional<BegunUpdate> begun_;
 };
 
 }  // namespace compiler_gym::llvm_service

@@ -39,16 +39,20 @@ std::unique_ptr<Compilation> Compilation::startOn(std::shared_ptr<const Program>
 }
 
 Status Compilation::apply(const Action& action, bool& changed) {
+  catchUp();
   if (isJudged_) {
     tracker_.follow();
   }
+  const uint64_t before = version_;
   RETURN_IF_ERROR(run(action));
-  judge();
-  changed = tracker_.lastChange().changed;
+  changed = version() != before;
   return Status::OK;
 }
 
-Status Compilation::applyUnjudged(const Action& action) { return run(action); }
+Status Compilation::applyUnjudged(const Action& action) {
+  catchUp();
+  return run(action);
+}
 
 Status Compilation::run(const Action& action) {
   history_.push_back(action);
@@ -65,7 +69,7 @@ void Compilation::judge() {
   if (std::exchange(isJudged_, true)) {
     return;
   }
-  if (tracker_.update(*owned_.module).changed) {
+  if (tracker_.beginUpdate(*owned_.module)) {
     ++version_;
   }
 }
@@ -77,10 +81,21 @@ uint64_t Compilation::version() {
 
 const ModuleChange& Compilation::lastChange() {
   judge();
-  return tracker_.lastChange();
+  return tracker_.completeUpdate();
+}
+
+uint64_t Compilation::instructionCount() {
+  judge();
+  return tracker_.instructions();
 }
 
 llvm::ArrayRef<ChangeTracker::Function> Compilation::functions() {
+  judge();
+  catchUp();
+  return tracker_.functions();
+}
+
+llvm::ArrayRef<ChangeTracker::Function> Compilation::versionsOfFunctions() {
   judge();
   return tracker_.functions();
 }

@@ -74,8 +74,18 @@ class Compilation {
   /// The changes made by the last action.
   const ModuleChange& lastChange();
 
+  /// The number of instructions of the module.
+  uint64_t instructionCount();
+
   /// The functions of the module, each with its version.
   llvm::ArrayRef<ChangeTracker::Function> functions();
+
+  /// The same, but only their addresses and versions are current. This takes less time after an
+  /// action.
+  llvm::ArrayRef<ChangeTracker::Function> versionsOfFunctions();
+
+  /// Does work that apply() has left to the next action or query. To be called when nobody waits.
+  void catchUp() { tracker_.completeUpdate(); }
 
   /// The remarks of the last action, see RemarkReplay.
   [[nodiscard]] grpc::Status lastRemarks(const std::vector<Remark>** remarks) {

@@ -152,15 +152,7 @@ UseOrders findUseOrders(const llvm::Module& module,
 
 }  // namespace
 
-uint64_t contentHash(const llvm::Function& function, uint64_t& instructions) {
-  instructions = 0;
-  for (const llvm::BasicBlock& block : function) {
-    for (const llvm::Instruction& instruction : block) {
-      // Only calls can be debug instructions, and the check itself costs a call.
-      instructions +=
-          instruction.getOpcode() != llvm::Instruction::Call || !instruction.isDebugOrPseudoInst();
-    }
-  }
+uint64_t contentHash(const llvm::Function& function, uint64_t instructions) {
   ContentHasher hasher(function, instructions);
   ir_hash::addFunction(function, hasher);
   return hasher.result();

@@ -20,9 +20,8 @@ namespace compiler_gym::llvm_service {
 /// which belong to the context, are identified by address. So hashes are comparable only within a
 /// context.
 ///
-/// @param instructions the number of its instructions, as LLVM counts them: without those for
-/// debuggers and profilers.
-uint64_t contentHash(const llvm::Function& function, uint64_t& instructions);
+/// @param instructions the number of its instructions.
+uint64_t contentHash(const llvm::Function& function, uint64_t instructions);
 
 /// An operand that is a global or another constant of which the uses have an order.
 struct ConstantUse {

@@ -67,13 +67,15 @@ struct SubclassData : llvm::Value {
 // Hashes the instructions of a function. Nearly all of the time to detect that a pass has changed
 // nothing is spent here.
 //
-// @tparam kIsQuick Do not visit operands, only their addresses and links.
+// @tparam kIsQuick Compute only the quick hash. It takes the addresses and links of operands, but
+//     does not visit them.
 template <bool kIsQuick>
 class BodyHasher {
  public:
   void add(const llvm::Function& function) {
     for (const llvm::BasicBlock& block : function) {
-      addPart(wordOf(&block));
+      addPart(wordOf(&block), wordOf(&block));
+      addToOutline(1);  // No header of an instruction.
       // The uses are branches and the constant of the block's address.
       if (block.hasAddressTaken()) {
         rest_.addUseList(block);
@@ -90,36 +92,55 @@ class BodyHasher {
     }
   }
 
-  uint64_t result() const { return mix(total_, rest_.result()); }
+  uint64_t quick() const { return mix(quick_, rest_.result()); }
+
+  BodyFingerprint result() const {
+    static_assert(!kIsQuick);
+    return {quick(), mix(mix(exact_, rest_.result()), constants_.result()), outline_,
+            instructions_};
+  }
 
  private:
   void add(const llvm::Instruction& instruction) {
-    const uint64_t header = uint64_t{instruction.getOpcode()} << 56 |
-                            uint64_t{instruction.getRawSubclassOptionalData()} << 48 |
-                            SubclassData::of(instruction) << 32 | instruction.getNumOperands();
-    uint64_t part = mix(wordOf(&instruction), header);
-    part = mix(part ^ wordOf(instruction.getType()), detailOf(instruction));
+    const uint64_t content = uint64_t{instruction.getOpcode()} << 56 |
+                             uint64_t{instruction.getRawSubclassOptionalData()} << 48 |
+                             instruction.getNumOperands();
+    const uint64_t header = content | SubclassData::of(instruction) << 32;
+    uint64_t quick = mix(wordOf(&instruction), header);
+    quick = mix(quick ^ wordOf(instruction.getType()), detailOf(instruction));
+    uint64_t exact = quick;
+    addToOutline(content ^ wordOf(instruction.getType()));
     for (const llvm::Use& use : instruction.operands()) {
-      part = mix(part ^ wordOf(use.get()), linkOf(use));
+      const uint64_t value = wordOf(use.get());
+      // The uses of a value are a linked list. Reading the link of each use is equivalent to a walk
+      // along the list, and is local. The uses of a constant, however, are all over the module.
+      const uint64_t link = wordOf(use.getNext());
+      quick = mix(quick ^ value, link);
+      if constexpr (!kIsQuick) {
+        exact = mix(exact ^ value, addIfConstant(*use.get()) ? 0 : link);
+      }
     }
-    addPart(part);
+    addPart(quick, exact);
     if (instruction.hasMetadata()) {
       withMetadata_.push_back(&instruction);
     }
+    if constexpr (!kIsQuick) {
+      instructions_ += ir_hash::isCounted(instruction);
+    }
   }
 
-  // The uses of a value are a linked list. Reading the link of each use is equivalent to a walk
-  // along the list, and is local. The uses of a constant, however, are all over the module.
-  uint64_t linkOf(const llvm::Use& use) {
-    if constexpr (!kIsQuick) {
-      if (const auto* constant = llvm::dyn_cast<llvm::Constant>(use.get())) {
-        if (ir_hash::isCompound(*constant)) {
-          ir_hash::addConstant(*constant, rest_);
-        }
-        return 0;
-      }
+  // @return true if the value is a constant.
+  bool addIfConstant(const llvm::Value& value) {
+    const auto* constant = llvm::dyn_cast<llvm::Constant>(&value);
+    if (constant == nullptr) {
+      return false;
     }
-    return wordOf(use.getNext());
+    if (ir_hash::isCompound(*constant)) {
+      ir_hash::addConstant(*constant, constants_);
+    } else if (llvm::isa<llvm::ConstantData>(constant)) {
+      addToOutline(wordOf(constant));
+    }
+    return true;
   }
 
   // Returns the state that is neither in the operands nor in the bits that all instructions have.
@@ -146,12 +167,28 @@ class BodyHasher {
     return access.isAtomic() ? uint64_t{access.getSyncScopeID()} + 1 : 0;
   }
 
-  void addPart(uint64_t part) { total_ = (llvm::rotl(total_, 29) ^ part) * kFactor; }
+  void addPart(uint64_t quick, uint64_t exact) {
+    quick_ = (llvm::rotl(quick_, 29) ^ quick) * kFactor;
+    if constexpr (!kIsQuick) {
+      exact_ = (llvm::rotl(exact_, 29) ^ exact) * kFactor;
+    }
+  }
+
+  void addToOutline(uint64_t word) {
+    if constexpr (!kIsQuick) {
+      outline_ = (llvm::rotl(outline_, 29) ^ word) * kFactor;
+    }
+  }
 
   static constexpr uint64_t kFactor = 0x9E3779B97F4A7C15u;
 
-  uint64_t total_ = 0;
+  uint64_t quick_ = 0;
+  uint64_t exact_ = 0;
+  uint64_t outline_ = 0;
+  uint64_t instructions_ = 0;
+  // The rest of both hashes, and that of the exact one.
   AddressHasher rest_;
+  AddressHasher constants_;
   llvm::SmallVector<const llvm::Instruction*, 128> withMetadata_;
 };
 
@@ -186,7 +223,7 @@ class ConstantUses {
 
 }  // namespace
 
-uint64_t fingerprintOfBody(const llvm::Function& function) {
+BodyFingerprint fingerprintOfBody(const llvm::Function& function) {
   BodyHasher</*kIsQuick=*/false> hasher;
   hasher.add(function);
   return hasher.result();
@@ -195,7 +232,7 @@ uint64_t fingerprintOfBody(const llvm::Function& function) {
 uint64_t quickFingerprintOfBody(const llvm::Function& function) {
   BodyHasher</*kIsQuick=*/true> hasher;
   hasher.add(function);
-  return hasher.result();
+  return hasher.quick();
 }
 
 std::vector<const llvm::Constant*> compoundConstants(const llvm::Function& function) {
@@ -273,7 +310,7 @@ uint64_t fingerprint(const llvm::Module& module) {
   hasher.add(fingerprintOfUses(module, {constants}));
   for (const llvm::Function& function : module) {
     hasher.add(fingerprintOfHeader(function));
-    hasher.add(fingerprintOfBody(function));
+    hasher.add(fingerprintOfBody(function).exact);
   }
   return hasher.result();
 }

@@ -23,8 +23,19 @@ namespace compiler_gym::llvm_service {
 /// module in the same process.
 uint64_t fingerprint(const llvm::Module& module);
 
-/// A hash of the body of a function, with the order of the uses of local values.
-uint64_t fingerprintOfBody(const llvm::Function& function);
+/// The result of a walk over the body of a function.
+struct BodyFingerprint {
+  /// The result of quickFingerprintOfBody().
+  uint64_t quick;
+  /// A hash of the body, with the order of the uses of local values.
+  uint64_t exact;
+  /// A hash of a part of what contentHash() sees: if it has changed, so has the content.
+  uint64_t outline;
+  /// The number of instructions, as LLVM counts them.
+  uint64_t instructions;
+};
+
+BodyFingerprint fingerprintOfBody(const llvm::Function& function);
 
 /// A cheaper hash, which also changes when a pass on another function adds or removes a use of a
 /// constant. If it and fingerprintOfConstants() of the constants in the body are unchanged, so is

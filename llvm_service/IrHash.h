@@ -89,6 +89,12 @@ inline bool isConstantWithUses(const llvm::Value& value) {
          (kPlainConstantsHaveUses<> || !llvm::isa<llvm::ConstantData>(value));
 }
 
+/// True if LLVM counts an instruction: it is not for debuggers or profilers. Only calls can be, and
+/// the check itself costs a call.
+inline bool isCounted(const llvm::Instruction& instruction) {
+  return instruction.getOpcode() != llvm::Instruction::Call || !instruction.isDebugOrPseudoInst();
+}
+
 // The differences between memory accesses with equal operands.
 template <typename Access, typename Hasher>
 void addAccess(const Access& access, Hasher& hasher) {

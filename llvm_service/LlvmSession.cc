@@ -162,6 +162,10 @@ Status LlvmSession::saveReproducer(const Event& action, const boost::filesystem:
   return game_->saveReproducer(index, directory);
 }
 
+void LlvmSession::afterReply() {
+  if (game_ && game_->hasOneCompilation()) game_->compilation().catchUp();
+}
+
 Status LlvmSession::afterFork() {
   game_->compilation().executable().afterFork();
   return Status::OK;

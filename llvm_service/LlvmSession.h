@@ -44,6 +44,7 @@ class LlvmSession final : public CompilationSession {
                                             const boost::filesystem::path& directory) final;
 
   bool holdsOnlyMemory() const final;
+  void afterReply() final;
   [[nodiscard]] grpc::Status afterFork() final;
 
  private:

@@ -20,6 +20,8 @@ bool CompilationSession::forkable() const { return true; }
 
 Status CompilationSession::afterFork() { return Status::OK; }
 
+void CompilationSession::afterReply() {}
+
 void CompilationSession::beginStep(int /*actions*/) {}
 
 Status CompilationSession::endOfStep(bool /*actionHadNoEffect*/, bool& /*endOfEpisode*/,

@@ -30,7 +30,7 @@ void forEachFunction(const ObservationInput& input,
   }
   Parts& before = std::any_cast<Parts&>(kept);
   Parts after;
-  for (const ChangeTracker::Function& function : input.compilation.functions()) {
+  for (const ChangeTracker::Function& function : input.compilation.versionsOfFunctions()) {
     auto part = before.extract(function.version);
     const auto place = part.empty()
                            ? after.emplace(function.version, make(*function.function)).first

@@ -6,7 +6,7 @@ namespace compiler_gym::llvm_service {
 /// IrInstructionCount, IrInstructionCountO0, ...O3, ...Oz: the number of IR instructions.
 Observations irInstructionCount() {
   const auto ofCurrent = [](Compilation& compilation, int64_t& value) {
-    value = static_cast<int64_t>(compilation.lastChange().instructionsAfter);
+    value = static_cast<int64_t>(compilation.instructionCount());
     return grpc::Status::OK;
   };
   const auto ofBitcode = [](const Compilation&, const std::string& bitcode, int64_t& value) {

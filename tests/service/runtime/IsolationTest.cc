@@ -127,6 +127,17 @@ TEST_F(IsolatedServiceTest, ChatterIsSurvived) {
   EXPECT_THAT(client().step(session, {"abort"}).message(), HasSubstr("\n  toy: giving up"));
 }
 
+TEST_F(IsolatedServiceTest, SessionHasTimeAfterEachReply) {
+  start();
+  const int64_t session = client().startOn("abc");
+  const auto replies = [&] {
+    return std::stoi(client().send(session, {{"toy.get_replies", ""}}).reply.reply(0));
+  };
+  const int before = replies();
+  ASSERT_TRUE(client().step(session, {"append-a", "no-op"}).ok());
+  EXPECT_EQ(replies(), before + 2) << "After the first question and after the step";
+}
+
 TEST_F(IsolatedServiceTest, ProgramThatDoesNotStartCostsNobodyAnything) {
   start();
   const int64_t other = client().startOn("other");

@@ -385,6 +385,8 @@ Status ToySession::handleSessionParameter(const std::string& key, const std::str
     reply = std::to_string(sleepMilliseconds_);
   } else if (key == "toy.get_observed") {
     reply = std::to_string(observed_);
+  } else if (key == "toy.get_replies") {
+    reply = std::to_string(replies_);
   } else if (key == "toy.corrupt") {
     return Status(StatusCode::DATA_LOSS, "The parameter left the program invalid");
   } else if (key == "toy.throw") {

@@ -20,6 +20,7 @@ namespace compiler_gym::toy {
 // Session parameters (the value of a get is ignored):
 //   toy.set_sleep_milliseconds, toy.get_sleep_milliseconds  duration of the action "sleep"
 //   toy.get_observed                                        how often observations were computed
+//   toy.get_replies                                         calls of afterReply() so far
 //   toy.throw                                               throws its value
 class ToySession final : public CompilationSession {
  public:
@@ -64,6 +65,7 @@ class ToySession final : public CompilationSession {
                                                 Event& observation) override;
   [[nodiscard]] grpc::Status endOfStep(bool actionHadNoEffect, bool& endOfEpisode,
                                        std::optional<ActionSpace>& newActionSpace) override;
+  void afterReply() override { ++replies_; }
   [[nodiscard]] grpc::Status handleSessionParameter(const std::string& key,
                                                     const std::string& value,
                                                     std::optional<std::string>& reply) override;
@@ -82,6 +84,7 @@ class ToySession final : public CompilationSession {
   int64_t counter_ = 0;
   int64_t observed_ = 0;
   int64_t endOfSteps_ = 0;
+  int64_t replies_ = 0;
   bool endLater_ = false;
   bool corrupt_ = false;
 };

@@ -122,6 +122,14 @@ void Session::afterFork() {
                     "The copy of the session could not be set up: " + status.error_message());
 }
 
+void Session::afterReply() {
+  const Status status = callWithoutExceptions("afterReply", [&] {
+    session_->afterReply();
+    return Status::OK;
+  });
+  static_cast<void>(noteFailure(status));
+}
+
 Status Session::saveReproducer(const Event& action, const boost::filesystem::path& directory) {
   return callWithoutExceptions("saveReproducer",
                                [&] { return session_->saveReproducer(action, directory); });

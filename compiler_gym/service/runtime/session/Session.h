@@ -33,6 +33,9 @@ class Session {
   // See CompilationSession. After a failure, all further calls fail.
   void afterFork();
 
+  // See CompilationSession. After an exception, all further calls fail.
+  void afterReply();
+
   // Switches to another record, in a copy of the process.
   void setRecord(SessionRecord& record) { record_ = &record; }
 

@@ -148,7 +148,11 @@ bool SessionLoop::serve(Channel& channel, Frame& frame) {
   const Deadline deadline = Clock::now() + kReplyTimeout;
   const Status sent = status.ok() ? channel.send(0, reply, deadline)
                                   : sendReply(channel, status, StepReply(), deadline);
-  return sent.ok();
+  if (!sent.ok()) return false;
+  watchdog_.arm(limits_.requestTimeout);
+  session_->afterReply();
+  watchdog_.disarm();
+  return true;
 }
 
 void SessionLoop::handOutputOn() const {

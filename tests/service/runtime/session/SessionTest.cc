@@ -35,6 +35,7 @@ class ThrowingSession final : public CompilationSession {
   bool forkable() const override { return run("forkable").ok(); }
   bool holdsOnlyMemory() const override { return run("holdsOnlyMemory").ok(); }
   Status afterFork() override { return run("afterFork"); }
+  void afterReply() override { (void)run("afterReply"); }
   void beginStep(int /*actions*/) override { (void)run("beginStep"); }
   Status applyAction(const Event& /*action*/, bool& /*endOfEpisode*/,
                      std::optional<ActionSpace>& /*newActionSpace*/,
@@ -129,18 +130,24 @@ TEST_P(ExceptionOutsideOfRequestsTest, IsANo) {
   EXPECT_EQ(session->forkable(), GetParam() != std::string("forkable"));
   EXPECT_EQ(session->holdsOnlyMemory(), GetParam() != std::string("holdsOnlyMemory"));
   session->afterFork();
+  session->afterReply();
   StepReply stepped;
   const Status status = session->step(StepRequest(), &stepped);
   if (GetParam() == std::string("afterFork")) {
     EXPECT_EQ(status.error_message(),
               "The copy of the session could not be set up: Exception in afterFork: thrown");
+  } else if (GetParam() == std::string("afterReply")) {
+    EXPECT_EQ(status.error_message(),
+              "The session cannot continue after an earlier failure: Exception in afterReply: "
+              "thrown");
   } else {
     EXPECT_TRUE(status.ok()) << status.error_message();
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Method, ExceptionOutsideOfRequestsTest,
-                         ::testing::Values("forkable", "holdsOnlyMemory", "afterFork"));
+                         ::testing::Values("forkable", "holdsOnlyMemory", "afterFork",
+                                           "afterReply"));
 
 TEST(SessionTest, ParametersThatAskAreNotPartOfTheHistory) {
   const boost::filesystem::path directory = boost::filesystem::temp_directory_path();

@@ -76,8 +76,8 @@ bool refersToBlocksOfOthers(const llvm::Function& function, llvm::ArrayRef<Const
   });
 }
 
-std::vector<uint64_t> fingerprintsOfHeaders(const llvm::Module& module) {
-  std::vector<uint64_t> headers;
+std::vector<HeaderFingerprint> fingerprintsOfHeaders(const llvm::Module& module) {
+  std::vector<HeaderFingerprint> headers;
   headers.reserve(module.size());
   for (const llvm::Function& function : module) {
     headers.push_back(fingerprintOfHeader(function));
@@ -88,12 +88,13 @@ std::vector<uint64_t> fingerprintsOfHeaders(const llvm::Module& module) {
 }  // namespace
 
 ChangeTracker::Function ChangeTracker::look(const llvm::Function& function, std::string name,
-                                            uint64_t header, const Body& body, uint64_t version) {
+                                            const HeaderFingerprint& header, const Body& body,
+                                            uint64_t version) {
   Function entry{&function, std::move(name), header, body, 0, version, {}, false, {}};
   entry.content = contentHash(function, body.instructions);
   entry.constantUses = constantUses(function);
   entry.refersToBlocksOfOthers = refersToBlocksOfOthers(function, entry.constantUses);
-  entry.constants = compoundConstants(function);
+  entry.constants = compoundConstants(entry.constantUses);
   return entry;
 }
 
@@ -178,7 +179,9 @@ void ChangeTracker::expectAnything() { isFollowing_ = isUnchanged_ = false; }
 
 bool ChangeTracker::areHeadersAsBefore(const Headers& headers) const {
   return std::equal(headers.begin(), headers.end(), functions_.begin(), functions_.end(),
-                    [](uint64_t now, const Function& then) { return now == then.header; });
+                    [](const HeaderFingerprint& now, const Function& then) {
+                      return now.exact == then.header.exact;
+                    });
 }
 
 bool ChangeTracker::areBodiesAsBefore() const {
@@ -187,16 +190,30 @@ bool ChangeTracker::areBodiesAsBefore() const {
       [](const Body& now, const Function& then) { return now.exact == then.body.exact; });
 }
 
-// Assumes that the headers are unchanged.
+bool ChangeTracker::areSameFunctions(const llvm::Module& module) const {
+  return std::equal(
+      module.begin(), module.end(), functions_.begin(), functions_.end(),
+      [](const llvm::Function& now, const Function& then) { return &now == then.function; });
+}
+
+// Assumes that the module has the same functions as before.
 //
-// @return false, without any effect, if it takes hashes of contents to know whether a body changed.
-bool ChangeTracker::markChangedBodies() {
-  const bool isCertain = !std::equal(
-      bodies_.begin(), bodies_.end(), functions_.begin(), functions_.end(),
-      [](const Body& now, const Function& then) { return now.outline == then.body.outline; });
-  for (size_t i = 0; isCertain && i < functions_.size(); ++i) {
-    if (bodies_[i].exact != functions_[i].body.exact) {
-      functions_[i].version = ++lastVersion_;
+// @return false, without any effect, if it takes hashes of contents to know whether one has
+// changed.
+bool ChangeTracker::markChanges(const Headers& headers) {
+  bool isCertain = false;
+  std::vector<Function*> changed;
+  for (size_t i = 0; i < functions_.size(); ++i) {
+    Function& before = functions_[i];
+    if (headers[i].exact != before.header.exact || bodies_[i].exact != before.body.exact) {
+      changed.push_back(&before);
+      isCertain |= headers[i].outline != before.header.outline ||
+                   bodies_[i].hasOtherContentThan(before.body);
+    }
+  }
+  if (isCertain) {
+    for (Function* function : changed) {
+      function->version = ++lastVersion_;
     }
   }
   return isCertain;
@@ -251,7 +268,7 @@ void ChangeTracker::compare(const llvm::Module& module, const Headers& headers, 
   Namer nameOf;
   Finder find(functions_);
   for (const llvm::Function& function : module) {
-    const uint64_t header = headers[after.size()];
+    const HeaderFingerprint& header = headers[after.size()];
     const Body& body = bodies_[after.size()];
     std::string name = nameOf(function);
     const size_t place = find(name);
@@ -262,7 +279,7 @@ void ChangeTracker::compare(const llvm::Module& module, const Headers& headers, 
     }
     found[place] = true;
     Function& before = functions_[place];
-    if (before.function == &function && before.header == header &&
+    if (before.function == &function && before.header.exact == header.exact &&
         before.body.exact == body.exact) {
       after.push_back(std::move(before));
       before.name = after.back().name;  // By which functions are found.
@@ -317,7 +334,7 @@ bool ChangeTracker::beginUpdate(const llvm::Module& module) {
     return false;
   }
   begun_.emplace(BegunUpdate{module, std::move(headers), frame, wasFollowed});
-  if (areSameHeaders && markChangedBodies()) {
+  if (areSameFunctions(module) && markChanges(begun_->headers)) {
     change_.changed = true;
     change_.instructionsAfter = 0;
     for (const Body& body : bodies_) {

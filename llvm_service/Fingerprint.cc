@@ -57,6 +57,13 @@ class AddressHasher : public ir_hash::WordHasher {
   }
 };
 
+// Leaves out what is identified by addresses.
+class OutlineHasher : public ir_hash::WordHasher {
+ public:
+  void addOwner(const llvm::Value& /*value*/) {}
+  void addOperand(const llvm::Use& /*use*/) {}
+};
+
 // Gives access to the bits that hold alignments, orderings, predicates and more of an instruction.
 struct SubclassData : llvm::Value {
   static uint64_t of(const llvm::Value& value) {
@@ -73,9 +80,15 @@ template <bool kIsQuick>
 class BodyHasher {
  public:
   void add(const llvm::Function& function) {
+    if (!kIsQuick && !function.isDeclaration()) {
+      for (const llvm::Argument& argument : function.args()) {
+        addTo(places_, wordOf(&argument));
+      }
+    }
     for (const llvm::BasicBlock& block : function) {
       addPart(wordOf(&block), wordOf(&block));
-      addToOutline(1);  // No header of an instruction.
+      addTo(outline_, 1);  // No header of an instruction.
+      addTo(places_, wordOf(&block));
       // The uses are branches and the constant of the block's address.
       if (block.hasAddressTaken()) {
         rest_.addUseList(block);
@@ -96,20 +109,21 @@ class BodyHasher {
 
   BodyFingerprint result() const {
     static_assert(!kIsQuick);
-    return {quick(), mix(mix(exact_, rest_.result()), constants_.result()), outline_,
-            instructions_};
+    return {quick(),   mix(mix(exact_, rest_.result()), constants_.result()),
+            outline_,  places_,
+            operands_, instructions_};
   }
 
  private:
   void add(const llvm::Instruction& instruction) {
-    const uint64_t content = uint64_t{instruction.getOpcode()} << 56 |
-                             uint64_t{instruction.getRawSubclassOptionalData()} << 48 |
-                             instruction.getNumOperands();
-    const uint64_t header = content | SubclassData::of(instruction) << 32;
+    const uint64_t header = uint64_t{instruction.getOpcode()} << 56 |
+                            uint64_t{instruction.getRawSubclassOptionalData()} << 48 |
+                            SubclassData::of(instruction) << 32 | instruction.getNumOperands();
     uint64_t quick = mix(wordOf(&instruction), header);
     quick = mix(quick ^ wordOf(instruction.getType()), detailOf(instruction));
     uint64_t exact = quick;
-    addToOutline(content ^ wordOf(instruction.getType()));
+    addTo(outline_, contentOf(instruction, header) ^ wordOf(instruction.getType()));
+    addTo(places_, wordOf(&instruction));
     for (const llvm::Use& use : instruction.operands()) {
       const uint64_t value = wordOf(use.get());
       // The uses of a value are a linked list. Reading the link of each use is equivalent to a walk
@@ -117,7 +131,7 @@ class BodyHasher {
       const uint64_t link = wordOf(use.getNext());
       quick = mix(quick ^ value, link);
       if constexpr (!kIsQuick) {
-        exact = mix(exact ^ value, addIfConstant(*use.get()) ? 0 : link);
+        exact = mix(exact ^ value, addOperand(*use.get()) ? 0 : link);
       }
     }
     addPart(quick, exact);
@@ -129,16 +143,31 @@ class BodyHasher {
     }
   }
 
+  // Returns the part of a header that is in the bitcode for certain.
+  static uint64_t contentOf(const llvm::Instruction& instruction, uint64_t header) {
+    constexpr uint64_t kSubclassData = uint64_t{0xFFFF} << 32;
+    switch (instruction.getOpcode()) {
+      case llvm::Instruction::Load:
+      case llvm::Instruction::Store:
+      case llvm::Instruction::ICmp:
+      case llvm::Instruction::FCmp:
+        return header;  // With alignment, ordering, volatility or predicate.
+      default:
+        return header & ~kSubclassData;
+    }
+  }
+
   // @return true if the value is a constant.
-  bool addIfConstant(const llvm::Value& value) {
+  bool addOperand(const llvm::Value& value) {
     const auto* constant = llvm::dyn_cast<llvm::Constant>(&value);
     if (constant == nullptr) {
+      addTo(operands_, wordOf(&value));
       return false;
     }
     if (ir_hash::isCompound(*constant)) {
       ir_hash::addConstant(*constant, constants_);
     } else if (llvm::isa<llvm::ConstantData>(constant)) {
-      addToOutline(wordOf(constant));
+      addTo(outline_, wordOf(constant));
     }
     return true;
   }
@@ -169,14 +198,13 @@ class BodyHasher {
 
   void addPart(uint64_t quick, uint64_t exact) {
     quick_ = (llvm::rotl(quick_, 29) ^ quick) * kFactor;
-    if constexpr (!kIsQuick) {
-      exact_ = (llvm::rotl(exact_, 29) ^ exact) * kFactor;
-    }
+    addTo(exact_, exact);
   }
 
-  void addToOutline(uint64_t word) {
+  // Does nothing for the quick hash.
+  static void addTo(uint64_t& hash, uint64_t word) {
     if constexpr (!kIsQuick) {
-      outline_ = (llvm::rotl(outline_, 29) ^ word) * kFactor;
+      hash = (llvm::rotl(hash, 29) ^ word) * kFactor;
     }
   }
 
@@ -185,6 +213,8 @@ class BodyHasher {
   uint64_t quick_ = 0;
   uint64_t exact_ = 0;
   uint64_t outline_ = 0;
+  uint64_t places_ = 0;
+  uint64_t operands_ = 0;
   uint64_t instructions_ = 0;
   // The rest of both hashes, and that of the exact one.
   AddressHasher rest_;
@@ -235,13 +265,12 @@ uint64_t quickFingerprintOfBody(const llvm::Function& function) {
   return hasher.quick();
 }
 
-std::vector<const llvm::Constant*> compoundConstants(const llvm::Function& function) {
+std::vector<const llvm::Constant*> compoundConstants(llvm::ArrayRef<ConstantUse> uses) {
   llvm::SmallSetVector<const llvm::Constant*, 8> constants;
-  for (const llvm::Instruction& instruction : llvm::instructions(function)) {
-    for (const llvm::Use& use : instruction.operands()) {
-      if (ir_hash::isCompound(*use.get())) {
-        constants.insert(llvm::cast<llvm::Constant>(use.get()));
-      }
+  for (const ConstantUse& use : uses) {
+    const llvm::Value& value = *use.user->getOperand(use.operand);
+    if (ir_hash::isCompound(value)) {
+      constants.insert(llvm::cast<llvm::Constant>(&value));
     }
   }
   return {constants.begin(), constants.end()};
@@ -265,10 +294,12 @@ uint64_t fingerprintOfFirstUses(const llvm::Module& module) {
   return hasher.result();
 }
 
-uint64_t fingerprintOfHeader(const llvm::Function& function) {
-  AddressHasher hasher;
-  ir_hash::addHeader(function, hasher);
-  return hasher.result();
+HeaderFingerprint fingerprintOfHeader(const llvm::Function& function) {
+  AddressHasher exact;
+  ir_hash::addHeader(function, exact);
+  OutlineHasher outline;
+  ir_hash::addHeader(function, outline);
+  return {exact.result(), outline.result()};
 }
 
 uint64_t fingerprintOfFrame(const llvm::Module& module) {
@@ -303,13 +334,13 @@ uint64_t fingerprintOfUses(const llvm::Module& module,
 uint64_t fingerprint(const llvm::Module& module) {
   std::vector<const llvm::Constant*> constants;
   for (const llvm::Function& function : module) {
-    llvm::append_range(constants, compoundConstants(function));
+    llvm::append_range(constants, compoundConstants(constantUses(function)));
   }
   ir_hash::WordHasher hasher;
   hasher.add(fingerprintOfFrame(module));
   hasher.add(fingerprintOfUses(module, {constants}));
   for (const llvm::Function& function : module) {
-    hasher.add(fingerprintOfHeader(function));
+    hasher.add(fingerprintOfHeader(function).exact);
     hasher.add(fingerprintOfBody(function).exact);
   }
   return hasher.result();

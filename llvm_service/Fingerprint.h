@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm_service/ContentHash.h"
 
 namespace llvm {
 class Constant;
@@ -31,8 +32,17 @@ struct BodyFingerprint {
   uint64_t exact;
   /// A hash of a part of what contentHash() sees: if it has changed, so has the content.
   uint64_t outline;
+  /// A hash of the addresses of arguments, blocks and instructions.
+  uint64_t places;
+  /// A hash of those operands that contentHash() identifies by address or by place.
+  uint64_t operands;
   /// The number of instructions, as LLVM counts them.
   uint64_t instructions;
+
+  /// True if contentHash() has certainly changed since another walk over the same function.
+  bool hasOtherContentThan(const BodyFingerprint& before) const {
+    return outline != before.outline || (places == before.places && operands != before.operands);
+  }
 };
 
 BodyFingerprint fingerprintOfBody(const llvm::Function& function);
@@ -43,7 +53,9 @@ BodyFingerprint fingerprintOfBody(const llvm::Function& function);
 uint64_t quickFingerprintOfBody(const llvm::Function& function);
 
 /// Returns the constants with operands that the instructions of a function refer to, each once.
-std::vector<const llvm::Constant*> compoundConstants(const llvm::Function& function);
+///
+/// @param uses constantUses() of the function.
+std::vector<const llvm::Constant*> compoundConstants(llvm::ArrayRef<ConstantUse> uses);
 
 /// A hash of such constants, and of the places of their uses and operands in use lists. An unused
 /// constant is freed and a new one may get its address, so addresses do not identify them.
@@ -52,8 +64,14 @@ uint64_t fingerprintOfConstants(llvm::ArrayRef<const llvm::Constant*> constants)
 /// A hash of the first elements of the use lists of globals.
 uint64_t fingerprintOfFirstUses(const llvm::Module& module);
 
-/// A hash of a function without its body: its name, attributes, linkage and so on.
-uint64_t fingerprintOfHeader(const llvm::Function& function);
+/// Hashes of a function without its body: its name, attributes, linkage and so on.
+struct HeaderFingerprint {
+  uint64_t exact;
+  /// A hash of a part of what contentHash() sees: if it has changed, so has the content.
+  uint64_t outline;
+};
+
+HeaderFingerprint fingerprintOfHeader(const llvm::Function& function);
 
 /// A hash of the module without its functions and without the order of uses.
 uint64_t fingerprintOfFrame(const llvm::Module& module);

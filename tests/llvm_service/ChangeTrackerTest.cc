@@ -221,14 +221,25 @@ TEST_F(ChangeTrackerTest, VerdictBeforeTheNames) {
   EXPECT_FALSE(tracker_->beginUpdate(module()));
 }
 
-// The order of operands is not in the outline of a function, which a verdict is based on at first.
-TEST_F(ChangeTrackerTest, ChangeThatTakesTheContentToSee) {
-  BinaryOperator& product = cast<BinaryOperator>(instruction(f(), 1));
-  product.setOperand(1, f().getArg(0));
-  EXPECT_TRUE(look().changed);
-  product.swapOperands();
+TEST_F(ChangeTrackerTest, VerdictBeforeTheNamesForOperands) {
+  instruction(f(), 1).setOperand(1, f().getArg(0));
   EXPECT_TRUE(tracker_->beginUpdate(module()));
-  EXPECT_THAT(tracker_->lastChange().functionsChanged, ElementsAre("f")) << "It is complete";
+  EXPECT_THAT(tracker_->lastChange().functionsChanged, IsEmpty());
+  EXPECT_THAT(tracker_->completeUpdate().functionsChanged, ElementsAre("f"));
+}
+
+TEST_F(ChangeTrackerTest, VerdictBeforeTheNamesForAttributes) {
+  module().getFunction("callee")->setDoesNotThrow();
+  EXPECT_TRUE(tracker_->beginUpdate(module()));
+  EXPECT_THAT(tracker_->lastChange().functionsChanged, IsEmpty());
+  EXPECT_THAT(tracker_->completeUpdate().functionsChanged, ElementsAre("callee"));
+}
+
+// The order of uses is known from the whole content only.
+TEST_F(ChangeTrackerTest, VerdictWithTheNames) {
+  instruction(f(), 0).reverseUseList();
+  EXPECT_TRUE(tracker_->beginUpdate(module()));
+  EXPECT_THAT(tracker_->lastChange().functionsChanged, ElementsAre("f"));
 }
 
 TEST_F(ChangeTrackerTest, InstructionsAreCountedAtOnce) {

@@ -422,6 +422,20 @@ class TestErrors:
         env.reward_space = "length"
         del env.reward.spaces["broken"]
 
+    def test_interrupt_of_a_reward_truncates_the_episode(self, env):
+        class Interrupted(Reward):
+            def update(self, actions, observations, observation_view):
+                raise KeyboardInterrupt
+
+        env.reward_space = Interrupted("interrupted", default_value=-1)
+        with pytest.raises(KeyboardInterrupt):
+            env.step(APPEND_A)
+        env.reward_space = "length"
+        del env.reward.spaces["interrupted"]
+        _, reward, done, info = env.step(NO_OP)
+        assert (reward, done, info["error_type"]) == (0, True, "SessionLost")
+        assert info["TimeLimit.truncated"]
+
     def test_observations_of_a_reward_share_the_time_limit_of_the_step(self, env):
         class Slow(Reward):
             seconds = 0.0

@@ -188,6 +188,9 @@ class EpisodeRunner:
             )
         except Exception as error:
             return self._after_error(plan, events, error)
+        except BaseException:
+            self.episode.is_interrupted = True
+            raise
         finally:
             self.sessions.step_deadline = None
         if plan is self.choices.step_plan:

@@ -100,6 +100,13 @@ class CompilationSession:
             Replacements for ``end_of_session`` and ``new_action_space``, or None to keep both.
         """
 
+    def after_reply(self) -> None:
+        """Called when a reply has been sent and the next request has not been read.
+
+        For work that the next request may need, but the last one did not. It must not change what
+        any request returns.
+        """
+
     def handle_session_parameter(self, key: str, value: str) -> str | None:
         """Handles a parameter that a client sends.
 

@@ -241,6 +241,12 @@ class HostedSessions:
             raise self._wrong("end_of_step", "(end_of_session, new_action_space) or None", result)
         return self._step_reply("end_of_step", *result, had_no_effect)
 
+    def after_reply(self, session: int, first: bytes, second: bytes) -> None:
+        """Lets the session work while nobody waits."""
+        # The reply may say that there is no session.
+        if hosted := self._sessions.get(session):
+            hosted.after_reply()
+
     def handle_session_parameter(self, session: int, key: bytes, value: bytes) -> bytes:
         """Handles a parameter."""
         reply = self._sessions[session].handle_session_parameter(key.decode(), value.decode())

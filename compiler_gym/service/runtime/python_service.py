@@ -85,6 +85,7 @@ _METHODS = {
     12: "save_reproducer",
     13: "holds_only_memory",
     14: "destroy",
+    15: "after_reply",
 }
 
 # Methods whose failures go to the log, because nothing waits for their results.
@@ -95,6 +96,7 @@ _OPTIONAL = {
     "forkable",
     "begin_step",
     "end_of_step",
+    "after_reply",
     "handle_session_parameter",
     "save_reproducer",
     "holds_only_memory",

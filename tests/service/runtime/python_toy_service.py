@@ -158,6 +158,7 @@ class ToySession(CompilationSession):
         self.sleep_milliseconds = 50
         self.counter = 0
         self.observed = 0
+        self.replies = 0
         self.end_of_steps = 0
         self.end_later = False
         self.corrupt = False
@@ -305,6 +306,9 @@ class ToySession(CompilationSession):
             raise ServiceError("The text is corrupt")
         return end_of_session or self.end_later, new_action_space
 
+    def after_reply(self) -> None:
+        self.replies += 1
+
     def save_reproducer(self, action: Event, directory: Path) -> None:
         if (self.working_directory / "no-reproducer").exists():
             raise ServiceError("There is to be no reproducer")
@@ -321,6 +325,8 @@ class ToySession(CompilationSession):
             return str(self.sleep_milliseconds)
         if key == "toy.get_observed":
             return str(self.observed)
+        if key == "toy.get_replies":
+            return str(self.replies)
         if key == "toy.throw":
             raise RuntimeError(value)
         return None

@@ -46,7 +46,9 @@ enum CompilerGymMethod {
   /* holdsOnlyMemory(): a flag as the reply. */
   COMPILER_GYM_HOLDS_ONLY_MEMORY = 13,
   /* The session is destroyed. */
-  COMPILER_GYM_DESTROY = 14
+  COMPILER_GYM_DESTROY = 14,
+  /* afterReply(). */
+  COMPILER_GYM_AFTER_REPLY = 15
 };
 
 /* Returned in place of a status by a function that lacked memory. */

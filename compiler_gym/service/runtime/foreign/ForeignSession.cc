@@ -175,6 +175,10 @@ Status ForeignSession::saveReproducer(const Event& action,
   return call(COMPILER_GYM_REPRODUCER, action.SerializeAsString(), directory.string(), &ignored);
 }
 
+void ForeignSession::afterReply() {
+  if (knows(COMPILER_GYM_AFTER_REPLY)) callOrThrow(COMPILER_GYM_AFTER_REPLY);
+}
+
 bool ForeignSession::holdsOnlyMemory() const {
   return knows(COMPILER_GYM_HOLDS_ONLY_MEMORY) && answersYes(COMPILER_GYM_HOLDS_ONLY_MEMORY);
 }

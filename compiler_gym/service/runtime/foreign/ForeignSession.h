@@ -39,6 +39,7 @@ class ForeignSession final : public CompilationSession {
                                                 Event& observation) override;
   [[nodiscard]] grpc::Status endOfStep(bool actionHadNoEffect, bool& endOfEpisode,
                                        std::optional<ActionSpace>& newActionSpace) override;
+  void afterReply() override;
   [[nodiscard]] grpc::Status handleSessionParameter(const std::string& key,
                                                     const std::string& value,
                                                     std::optional<std::string>& reply) override;

@@ -78,7 +78,10 @@ class Stats:
 
 @dataclass
 class _Attempt:
-    """A task, and how often it has been started."""
+    """A task, and how often it has been started.
+
+    A task that is alone has a call of its own, and its worker has no other call at that time.
+    """
 
     job: Job
     tries: int = 0
@@ -94,6 +97,10 @@ class _Call:
     ticket: Any
     attempts: list[_Attempt]
 
+    @property
+    def is_alone(self) -> bool:
+        return self.attempts[0].is_alone
+
 
 @dataclass(eq=False)
 class _Worker:
@@ -106,6 +113,7 @@ class _Worker:
         calls: Its calls in their order. It works on the first.
         since: When it began with that.
         suspect: The call that it worked on when it was lost.
+        is_certain: Whether it had no other call then.
     """
 
     handle: Handle
@@ -114,6 +122,12 @@ class _Worker:
     calls: deque[_Call] = field(default_factory=deque)
     since: float = math.inf
     suspect: _Call | None = None
+    is_certain: bool = False
+
+    def has_room(self, depth: int) -> bool:
+        """Whether it can take another call when no worker has more than so many."""
+        is_taken = len(self.calls) != depth or any(call.is_alone for call in self.calls)
+        return self.greeting is None and not is_taken
 
 
 class Pool:
@@ -272,22 +286,22 @@ class Pool:
         """Gives tasks to workers with room for them; whether there may be more of them."""
         for depth in range(_CALLS_IN_FLIGHT):  # All get one call before any gets two.
             for worker in self._workers:
-                if worker.greeting is None and len(worker.calls) == depth:
-                    chunk = self._next_chunk(source)
+                if worker.has_room(depth):
+                    chunk = self._next_chunk(source, may_be_alone=depth == 0)
                     if not chunk:
                         return False
                     self._send(worker, chunk)
         return True
 
-    def _next_chunk(self, source: Iterator[Job]) -> list[_Attempt]:
-        """Takes the tasks of the next call."""
+    def _next_chunk(self, source: Iterator[Job], may_be_alone: bool) -> list[_Attempt]:
+        """Takes the tasks of the next call; none if the next task has to wait for a worker."""
         count = round(self._seconds_per_call() / max(self._seconds_per_task, 1e-6))
         chunk: list[_Attempt] = []
         while len(chunk) < max(1, min(count, _MOST_TASKS_PER_CALL)):
             attempt = self._queue.popleft() if self._queue else self._taken_from(source)
             if attempt is None:
                 break
-            if attempt.is_alone and chunk:
+            if attempt.is_alone and (chunk or not may_be_alone):
                 self._queue.appendleft(attempt)
                 break
             chunk.append(attempt)
@@ -337,28 +351,37 @@ class Pool:
 
     def _end_call(self, worker: _Worker, call: _Call, reply: Any) -> Iterator[Outcome]:
         if isinstance(reply, Lost) and worker.greeting is None:
-            worker.suspect = worker.calls[0]
+            worker.suspect, worker.is_certain = worker.calls[0], len(worker.calls) == 1
             self._ask(worker)
             self.stats.restarts += 1
         worker.calls.remove(call)
         worker.since = time.monotonic()
         self.stats.running -= len(call.attempts)
         if isinstance(reply, Lost):
-            yield from self._lose(call.attempts, worker, reply.reason, call is worker.suspect)
+            was_running = call is worker.suspect
+            yield from self._lose(
+                call.attempts, worker, reply.reason, was_running, was_running and worker.is_certain
+            )
             return
         self._queue.extendleft(reversed(call.attempts[len(reply) :]))
         for attempt, each in zip(call.attempts, reply, strict=False):
             yield from self._end_attempt(attempt, worker, each)
 
     def _lose(
-        self, attempts: Sequence[_Attempt], worker: _Worker, reason: str, was_running: bool
+        self,
+        attempts: Sequence[_Attempt],
+        worker: _Worker,
+        reason: str,
+        was_running: bool,
+        is_certain: bool,
     ) -> Iterator[Outcome]:
         """Has tasks run again whose worker is gone.
 
-        Nobody knows which task of several ended the worker, if any. So each gets a call of its
-        own, and only a task that was alone counts the try.
+        Nobody knows which task of several ended the worker, if any: the reply of a call may be
+        lost because the next call has ended the worker. So each gets a call of its own, and only
+        a task that was alone counts the try.
         """
-        if was_running and len(attempts) == 1:
+        if is_certain and len(attempts) == 1:
             yield from self._end_attempt(attempts[0], worker, Reply(error=reason))
             return
         for attempt in reversed(attempts):
@@ -397,7 +420,8 @@ class Pool:
         for worker in self._workers:
             if worker.calls and worker.greeting is None and worker.since < end:
                 for index, call in enumerate(self._restart(worker)):
-                    yield from self._lose(call.attempts, worker, reason, index == 0)
+                    is_late = index == 0
+                    yield from self._lose(call.attempts, worker, reason, is_late, is_late)
 
     def _restart(self, worker: _Worker) -> list[_Call]:
         """Replaces the process of a worker, and returns the calls that it had."""

@@ -125,7 +125,7 @@ class _Worker:
     is_certain: bool = False
 
     def has_room(self, depth: int) -> bool:
-        """Whether it can take another call when no worker has more than so many."""
+        """Returns true if there is room for a call, while each worker has at most so many."""
         is_taken = len(self.calls) != depth or any(call.is_alone for call in self.calls)
         return self.greeting is None and not is_taken
 

@@ -76,8 +76,8 @@ bool refersToBlocksOfOthers(const llvm::Function& function, llvm::ArrayRef<Const
   });
 }
 
-std::vector<HeaderFingerprint> fingerprintsOfHeaders(const llvm::Module& module) {
-  std::vector<HeaderFingerprint> headers;
+std::vector<uint64_t> fingerprintsOfHeaders(const llvm::Module& module) {
+  std::vector<uint64_t> headers;
   headers.reserve(module.size());
   for (const llvm::Function& function : module) {
     headers.push_back(fingerprintOfHeader(function));
@@ -88,9 +88,9 @@ std::vector<HeaderFingerprint> fingerprintsOfHeaders(const llvm::Module& module)
 }  // namespace
 
 ChangeTracker::Function ChangeTracker::look(const llvm::Function& function, std::string name,
-                                            const HeaderFingerprint& header, const Body& body,
-                                            uint64_t version) {
-  Function entry{&function, std::move(name), header, body, 0, version, {}, false, {}};
+                                            uint64_t header, const Body& body, uint64_t version) {
+  Function entry{&function, std::move(name), header, 0, body, 0, version, {}, false, {}};
+  entry.headerOutline = outlineOfHeader(function);
   entry.content = contentHash(function, body.instructions);
   entry.constantUses = constantUses(function);
   entry.refersToBlocksOfOthers = refersToBlocksOfOthers(function, entry.constantUses);
@@ -179,9 +179,7 @@ void ChangeTracker::expectAnything() { isFollowing_ = isUnchanged_ = false; }
 
 bool ChangeTracker::areHeadersAsBefore(const Headers& headers) const {
   return std::equal(headers.begin(), headers.end(), functions_.begin(), functions_.end(),
-                    [](const HeaderFingerprint& now, const Function& then) {
-                      return now.exact == then.header.exact;
-                    });
+                    [](uint64_t now, const Function& then) { return now == then.header; });
 }
 
 bool ChangeTracker::areBodiesAsBefore() const {
@@ -205,10 +203,11 @@ bool ChangeTracker::markChanges(const Headers& headers) {
   std::vector<Function*> changed;
   for (size_t i = 0; i < functions_.size(); ++i) {
     Function& before = functions_[i];
-    if (headers[i].exact != before.header.exact || bodies_[i].exact != before.body.exact) {
+    const bool isOtherHeader = headers[i] != before.header;
+    if (isOtherHeader || bodies_[i].exact != before.body.exact) {
       changed.push_back(&before);
-      isCertain |= headers[i].outline != before.header.outline ||
-                   bodies_[i].hasOtherContentThan(before.body);
+      isCertain |= bodies_[i].hasOtherContentThan(before.body) ||
+                   (isOtherHeader && outlineOfHeader(*before.function) != before.headerOutline);
     }
   }
   if (isCertain) {
@@ -268,7 +267,7 @@ void ChangeTracker::compare(const llvm::Module& module, const Headers& headers, 
   Namer nameOf;
   Finder find(functions_);
   for (const llvm::Function& function : module) {
-    const HeaderFingerprint& header = headers[after.size()];
+    const uint64_t header = headers[after.size()];
     const Body& body = bodies_[after.size()];
     std::string name = nameOf(function);
     const size_t place = find(name);
@@ -279,7 +278,7 @@ void ChangeTracker::compare(const llvm::Module& module, const Headers& headers, 
     }
     found[place] = true;
     Function& before = functions_[place];
-    if (before.function == &function && before.header.exact == header.exact &&
+    if (before.function == &function && before.header == header &&
         before.body.exact == body.exact) {
       after.push_back(std::move(before));
       before.name = after.back().name;  // By which functions are found.

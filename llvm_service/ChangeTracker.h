@@ -56,7 +56,8 @@ class ChangeTracker final : public PassListener {
   struct Function {
     const llvm::Function* function;
     std::string name;
-    HeaderFingerprint header;
+    uint64_t header;
+    uint64_t headerOutline;
     Body body;
     uint64_t content;
     /// Changes whenever the function may have changed.
@@ -102,7 +103,7 @@ class ChangeTracker final : public PassListener {
 
  private:
   // Fingerprints of all functions, in the order of the module.
-  using Headers = std::vector<HeaderFingerprint>;
+  using Headers = std::vector<uint64_t>;
 
   // The state of an update between its two parts.
   struct BegunUpdate {
@@ -122,8 +123,8 @@ class ChangeTracker final : public PassListener {
 
   bool areSameFunctions(const llvm::Module& module) const;
   bool markChanges(const Headers& headers);
-  Function look(const llvm::Function& function, std::string name, const HeaderFingerprint& header,
-                const Body& body, uint64_t version);
+  Function look(const llvm::Function& function, std::string name, uint64_t header, const Body& body,
+                uint64_t version);
   void numberFunctions();
   bool areHeadersAsBefore(const Headers& headers) const;
   bool areBodiesAsBefore() const;

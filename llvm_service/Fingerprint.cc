@@ -294,12 +294,16 @@ uint64_t fingerprintOfFirstUses(const llvm::Module& module) {
   return hasher.result();
 }
 
-HeaderFingerprint fingerprintOfHeader(const llvm::Function& function) {
-  AddressHasher exact;
-  ir_hash::addHeader(function, exact);
-  OutlineHasher outline;
-  ir_hash::addHeader(function, outline);
-  return {exact.result(), outline.result()};
+uint64_t fingerprintOfHeader(const llvm::Function& function) {
+  AddressHasher hasher;
+  ir_hash::addHeader(function, hasher);
+  return hasher.result();
+}
+
+uint64_t outlineOfHeader(const llvm::Function& function) {
+  OutlineHasher hasher;
+  ir_hash::addHeader(function, hasher);
+  return hasher.result();
 }
 
 uint64_t fingerprintOfFrame(const llvm::Module& module) {
@@ -340,7 +344,7 @@ uint64_t fingerprint(const llvm::Module& module) {
   hasher.add(fingerprintOfFrame(module));
   hasher.add(fingerprintOfUses(module, {constants}));
   for (const llvm::Function& function : module) {
-    hasher.add(fingerprintOfHeader(function).exact);
+    hasher.add(fingerprintOfHeader(function));
     hasher.add(fingerprintOfBody(function).exact);
   }
   return hasher.result();

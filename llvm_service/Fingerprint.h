@@ -64,14 +64,11 @@ uint64_t fingerprintOfConstants(llvm::ArrayRef<const llvm::Constant*> constants)
 /// A hash of the first elements of the use lists of globals.
 uint64_t fingerprintOfFirstUses(const llvm::Module& module);
 
-/// Hashes of a function without its body: its name, attributes, linkage and so on.
-struct HeaderFingerprint {
-  uint64_t exact;
-  /// A hash of a part of what contentHash() sees: if it has changed, so has the content.
-  uint64_t outline;
-};
+/// A hash of a function without its body: its name, attributes, linkage and so on.
+uint64_t fingerprintOfHeader(const llvm::Function& function);
 
-HeaderFingerprint fingerprintOfHeader(const llvm::Function& function);
+/// A hash of the part of these that contentHash() sees: if it has changed, so has the content.
+uint64_t outlineOfHeader(const llvm::Function& function);
 
 /// A hash of the module without its functions and without the order of uses.
 uint64_t fingerprintOfFrame(const llvm::Module& module);

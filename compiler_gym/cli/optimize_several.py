@@ -139,17 +139,11 @@ def make_small(
 
         results, failed = make_each(inputs, make)
     results = with_script(results, script)
-    if as_json:
-        _print_json(results, failed)
-    elif len(inputs) == 1:
-        print_report(results[0])
-    else:
-        if results:
-            (print_linked_summary if is_linked else print_summary)(results)
-        print_rest(results, failed)
+    summarise = print_linked_summary if is_linked else print_summary
+    code = _report(len(inputs) == 1, results, failed, as_json, print_report, summarise)
     if html is not None and results:
         _write_html(html, results[0], parts.linker(0) if parts else None, settings.jobs)
-    return _exit_code(results, failed)
+    return code
 
 
 def _write_html(html: Path, result: Result, linker: Linker | None, jobs: int) -> None:
@@ -179,22 +173,27 @@ def make_fast(
         lambda index, program, target: optimize_speed(program, target, settings, workloads[index]),
     )
     results = with_script(results, script)
+    is_single = len(inputs) == 1
+    return _report(is_single, results, failed, as_json, print_speed_report, print_speed_summary)
+
+
+def _report(
+    is_single: bool,
+    results: Sequence[AnyProduct],
+    failed: Sequence[Failed],
+    as_json: bool,
+    print_one: Callable[[AnyProduct], None],
+    print_several: Callable[[Sequence[AnyProduct]], None],
+) -> int:
+    """Prints what was made. Returns the exit code."""
     if as_json:
-        _print_json(results, failed)
-    elif len(inputs) == 1:
-        print_speed_report(results[0])
+        print_json([*(each.as_json() for each in results), *(each.as_json() for each in failed)])
+    elif is_single:
+        print_one(results[0])
     else:
         if results:
-            print_speed_summary(results)
+            print_several(results)
         print_rest(results, failed)
-    return _exit_code(results, failed)
-
-
-def _print_json(results: Sequence[Product], failed: Sequence[Failed]) -> None:
-    print_json([*(each.as_json() for each in results), *(each.as_json() for each in failed)])
-
-
-def _exit_code(results: Sequence[Product], failed: Sequence[Failed]) -> int:
     if not all(each.is_finished for each in results):
         return INTERRUPTED
     return 1 if failed else 0

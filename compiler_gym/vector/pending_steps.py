@@ -12,10 +12,13 @@ from compiler_gym.service.transport.reply_polling import ReplyPolling, ReplyWait
 from compiler_gym.spaces.conversions import neutral_value
 from compiler_gym.vector.batches import Batches
 
-INTERRUPTED = (
-    "The session was lost: a step before was interrupted (Ctrl-C), and it is not known how far "
-    "that has come"
-)
+INTERRUPTED: Final[dict[str, Any]] = {
+    "error_type": SessionLost.__name__,
+    "error_details": "The session was lost: a step before was interrupted (Ctrl-C), and it is not "
+    "known how far that has come",
+    "TimeLimit.truncated": True,
+}
+"""The ``info`` of an episode that an interrupt has truncated."""
 
 # Reward, whether the episode was terminated, and whether it was truncated.
 _Outcome = tuple[float, bool, bool]
@@ -25,13 +28,7 @@ _LOST: Final[StepResult] = (
     None,
     0.0,
     True,
-    {
-        "action_had_no_effect": False,
-        "new_action_space": False,
-        "error_type": SessionLost.__name__,
-        "error_details": INTERRUPTED,
-        "TimeLimit.truncated": True,
-    },
+    {"action_had_no_effect": False, "new_action_space": False, **INTERRUPTED},
 )
 
 

@@ -7,7 +7,6 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import iterate
 
-from compiler_gym.errors import SessionLost
 from compiler_gym.vector.pending_steps import INTERRUPTED
 from compiler_gym.vector.vector_env import CompilerVectorEnv
 
@@ -111,15 +110,7 @@ class StableBaselinesVecEnv(VecEnv):  # type: ignore[misc]  # It need not be ins
     def _cut_short(self) -> tuple[Any, np.ndarray, np.ndarray, list[dict[str, Any]]]:
         """Ends all episodes after an interrupted step. No action is to blame."""
         last = list(iterate(self.envs.observation_space, self._observations))
-        infos = [
-            {
-                "error_type": SessionLost.__name__,
-                "error_details": INTERRUPTED,
-                "TimeLimit.truncated": True,
-                "terminal_observation": observation,
-            }
-            for observation in last
-        ]
+        infos = [{**INTERRUPTED, "terminal_observation": observation} for observation in last]
         observations = self.reset()
         rewards = np.zeros(self.num_envs, np.float32)
         return observations, rewards, np.ones(self.num_envs, bool), infos

@@ -135,9 +135,9 @@ class CompilationSession {
   [[nodiscard]] virtual grpc::Status endOfStep(bool actionHadNoEffect, bool& endOfEpisode,
                                                std::optional<ActionSpace>& newActionSpace);
 
-  // Called when a reply has been sent and the next request has not been read, unless the service
-  // has no session processes. For work that the next request may need, but the last one did not. It
-  // must not change what any request returns. Does nothing by default.
+  // Called when a reply has been sent and the next request has not been read. For work that the
+  // next request may need, but the last one did not. It must not change what any request returns.
+  // Does nothing by default.
   virtual void afterReply();
 
   // Handles a parameter that a client sends. Set `reply` if this class knows the key; otherwise

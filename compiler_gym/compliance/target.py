@@ -363,8 +363,9 @@ def listening_addresses(port: int) -> set[str]:
 
 def _descendants(pid: int) -> list[int]:
     children: list[int] = []
-    for path in Path(f"/proc/{pid}/task").glob("*/children"):
-        children += map(int, read_text(path).split())
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # It may end just now.
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            children += map(int, read_text(Path(f"/proc/{pid}/task/{thread}/children")).split())
     return children + [each for child in children for each in _descendants(child)]
 
 

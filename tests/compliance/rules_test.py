@@ -17,8 +17,10 @@ from compiler_gym.compliance import (
     select,
     target_of_env,
 )
+from compiler_gym.compliance.rule import Clock
 from compiler_gym.compliance.runner import check_rule
 from compiler_gym.compliance.subject import Subject
+from compiler_gym.compliance.target import ServiceProcess
 from compiler_gym.compliance.values import mismatch
 from compiler_gym.datasets import Benchmark, Dataset
 from compiler_gym.service.proto import (
@@ -95,6 +97,15 @@ def test_a_rule_that_takes_too_long():
         subject.give_up()
     assert result.outcome is Outcome.FAILED
     assert "longer than the 2 seconds of --time-limit" in result.text
+
+
+def test_descendants_that_end_while_they_are_looked_for():
+    script = "while :; do (:) | (:) | (:); done"
+    target = Target(service=Path("/bin/sh"), arguments=["-c", script])
+    with ServiceProcess(target, Clock(60), pass_directory=False) as process:
+        wait_until(process.descendants)
+        for _ in range(1000):
+            process.descendants()
 
 
 OWN = """

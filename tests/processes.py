@@ -1,6 +1,7 @@
 """Information about processes of the system, for tests of left-over processes."""
 
 import contextlib
+import os
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -10,20 +11,29 @@ _MAX_SECONDS = 100
 
 
 def is_running(pid: int) -> bool:
-    """Returns true if a process exists and is not a zombie."""
+    """Returns true if a process exists and has not ended: it cannot be waited for yet."""
     try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        # The main thread of a killed process may be a zombie before the other threads have ended.
+        return state != "Z" or len(os.listdir(f"/proc/{pid}/task")) > 1
     except (FileNotFoundError, ProcessLookupError):
         return False
-    return stat.rpartition(")")[2].split()[0] != "Z"
+
+
+def children(pid: int) -> list[int]:
+    """The processes that a process has started. Processes and threads may end in the meantime."""
+    found: list[int] = []
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                text = Path(f"/proc/{pid}/task/{thread}/children").read_text()
+                found += map(int, text.split())
+    return found
 
 
 def descendants(pid: int) -> list[int]:
     """The processes that a process has started, those that they have started, and so on."""
-    found: list[int] = []
-    with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # It ends just now.
-        for path in Path(f"/proc/{pid}/task").glob("*/children"):
-            found += map(int, path.read_text().split())
+    found = children(pid)
     return found + [grandchild for child in found for grandchild in descendants(child)]
 
 

@@ -5,7 +5,6 @@ import os
 import signal
 import threading
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ import pytest
 import compiler_gym
 from compiler_gym.envs.gymnasium_adapter import GymnasiumEnv
 from compiler_gym.service import ConnectionOpts
-from tests.processes import is_running, wait_until
+from tests.processes import children, is_running, wait_until
 
 APPEND_A, SLEEP, CRASH = 3, 10, 14
 LENGTH = 3  # Of an episode.
@@ -71,17 +70,12 @@ def kill(*pids: int) -> None:
 
 
 def kill_sessions(service: int) -> None:
-    (fork_server,) = descendants_of_first_rank(service)
-    kill(*descendants_of_first_rank(fork_server))
+    (fork_server,) = children(service)
+    kill(*children(fork_server))
 
 
 def kill_fork_server(service: int) -> None:
-    kill(*descendants_of_first_rank(service))
-
-
-def descendants_of_first_rank(pid: int) -> list[int]:
-    texts = [path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/children")]
-    return [int(child) for text in texts for child in text.split()]
+    kill(*children(service))
 
 
 def interrupt(service: int) -> None:

@@ -119,8 +119,14 @@ class Clock:
         """
         left = self.seconds - self.elapsed()
         if left <= 0:
-            raise Violation(f"it takes longer than the {self.seconds:g} seconds of --time-limit")
+            raise Violation(self.overdue())
         return left
+
+    def overdue(self) -> str:
+        """Returns the finding that no time is left; empty if there is some."""
+        if self.elapsed() < self.seconds:
+            return ""
+        return f"it takes longer than the {self.seconds:g} seconds of --time-limit"
 
     def wait_until(self, condition: Callable[[], object], seconds: float) -> bool:
         """Waits until a condition holds, within the time limit. Returns true if it holds."""

@@ -44,6 +44,10 @@ def check_rule(rule: Rule, subject: Subject) -> Result:
         text = rule.check(subject) or ""
     except Violation as violation:
         outcome, text = Outcome.FAILED, str(violation)
+        # A request takes no longer than is left, so its error may just say that nothing is.
+        overdue = subject.clock.overdue()
+        if overdue not in text:
+            text = f"{overdue}: {text}"
     except NotChecked as reason:
         outcome, text = Outcome.NOT_CHECKED, str(reason)
     except OSError:

@@ -17,7 +17,7 @@ from compiler_gym.compliance import (
     select,
     target_of_env,
 )
-from compiler_gym.compliance.rule import Clock
+from compiler_gym.compliance.rule import Clock, require, rule
 from compiler_gym.compliance.runner import check_rule
 from compiler_gym.compliance.subject import Subject
 from compiler_gym.compliance.target import ServiceProcess
@@ -97,6 +97,17 @@ def test_a_rule_that_takes_too_long():
         subject.give_up()
     assert result.outcome is Outcome.FAILED
     assert "longer than the 2 seconds of --time-limit" in result.text
+
+
+def test_a_request_that_takes_the_rest_of_the_time():
+    def check(subject):
+        while subject.clock.elapsed() < 0.01:
+            pass
+        require(False, "HoldLease answers DEADLINE_EXCEEDED")
+
+    result = check_rule(rule("lease.slow", "", "")(check), Subject(breakable(), time_limit=0.01))
+    limit = "it takes longer than the 0.01 seconds of --time-limit"
+    assert result.text == f"{limit}: HoldLease answers DEADLINE_EXCEEDED"
 
 
 def test_descendants_that_end_while_they_are_looked_for():

@@ -25,6 +25,8 @@ _OLDEST = (2, 60)
 _LOG_BYTES = 64 << 20
 _FETCH_SECONDS = 60
 _CONNECT_SECONDS = 10
+# Of the server of a cluster that starts here; Ray itself waits for 30 s.
+_START_SECONDS = "120"
 _TOKEN = "RAY_AUTH_TOKEN"
 _TOKEN_BYTES = 32
 # What tasks need is kept in the object store for the next tasks, which often need the same.
@@ -211,12 +213,13 @@ def _connect(ray: Any, address: str) -> None:
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
     if address == LOCAL:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        os.environ.setdefault("RAY_gcs_server_port_wait_time_s", _START_SECONDS)
         options |= {"include_dashboard": False, "num_cpus": len(os.sched_getaffinity(0))}
     try:
         _check_that_somebody_listens(address)
         with _token_of_its_own() if address == LOCAL else nullcontext():
             ray.init(address=address, **options)
-    except (OSError, ValueError, RuntimeError) as error:
+    except Exception as error:  # Ray raises that class itself if its processes start too late.
         wanted = "Ray to start here" if address == LOCAL else f"a Ray cluster at {address!r}"
         hint = "again when the machine is less busy" if address == LOCAL else _CLUSTER_HINT
         raise PoolError(f"expected {wanted}, got {_first_line(error)}; try {hint}") from error

@@ -148,12 +148,13 @@ def test_an_address_where_nobody_listens():
 
 
 @pytest.mark.parametrize("address, found", [("local", "Ray to start here"), ("auto", "'auto'")])
-def test_a_cluster_that_is_not_there(monkeypatch, address, found):
+@pytest.mark.parametrize("error", [ConnectionError, Exception])
+def test_a_cluster_that_is_not_there(monkeypatch, address, found, error):
     def fail(**_):
-        raise ConnectionError("no answer\nmore")
+        raise error("no answer\nmore")
 
     monkeypatch.setattr(ray, "init", fail)
-    with pytest.raises(PoolError, match=rf"{found}, got ConnectionError: no answer; try"):
+    with pytest.raises(PoolError, match=rf"{found}, got {error.__name__}: no answer; try"):
         ray_backend.RayBackend(address)
 
 

@@ -17,6 +17,7 @@ using google::protobuf::Reflection;
 namespace {
 
 constexpr uint64_t kDefaultSeed = 20240229;
+constexpr int kPatience = 30;
 constexpr int kMaxDepth = 5;
 
 uint64_t numberFromEnvironment(const char* name, uint64_t otherwise) {
@@ -148,14 +149,19 @@ std::chrono::seconds duration() {
       numberFromEnvironment("COMPILER_GYM_FUZZ_SECONDS", effort<uint64_t>(4, 60)));
 }
 
-int64_t runInThreads(int threadCount, const std::function<void(Random&)>& function) {
-  const auto end = std::chrono::steady_clock::now() + duration();
+int64_t runInThreads(int threadCount, const std::function<void(Random&)>& function,
+                     const std::function<bool()>& isEnough) {
+  const auto begin = std::chrono::steady_clock::now();
+  const auto goesOn = [&] {
+    const auto elapsed = std::chrono::steady_clock::now() - begin;
+    return elapsed < duration() || (elapsed < kPatience * duration() && !isEnough());
+  };
   std::atomic<int64_t> calls = 0;
   std::vector<std::thread> threads;
   for (int i = 0; i < threadCount; ++i) {
     threads.emplace_back([&, i] {
       Random random(seed() + static_cast<uint64_t>(i));
-      for (; std::chrono::steady_clock::now() < end; ++calls) function(random);
+      for (; goesOn(); ++calls) function(random);
     });
   }
   for (std::thread& thread : threads) thread.join();

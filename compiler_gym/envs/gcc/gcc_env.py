@@ -20,7 +20,7 @@ from compiler_gym.envs.gcc.datasets import GccDatasets, get_gcc_datasets
 from compiler_gym.envs.gcc.datasets.gcc_datasets import benchmark_of_source
 from compiler_gym.envs.gcc.gcc import Gcc, get_gcc
 from compiler_gym.envs.gcc.spec import GccSpec, get_spec
-from compiler_gym.envs.llvm.rewards.cost_rewards import CostFunctionReward
+from compiler_gym.envs.llvm.llvm_rewards import CostFunctionReward
 from compiler_gym.errors import EnvironmentNotSupported, SessionNotFound
 from compiler_gym.service.client_service_compiler_env import ClientServiceCompilerEnv
 from compiler_gym.service.connection_opts import ConnectionOpts

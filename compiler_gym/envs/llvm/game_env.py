@@ -10,7 +10,7 @@ from typing_extensions import override
 from compiler_gym.envs.compiler_env import StepResult
 from compiler_gym.envs.llvm.actions.llvm_command_line import LlvmCommandline
 from compiler_gym.envs.llvm.llvm_env import LlvmEnv
-from compiler_gym.envs.llvm.rewards.cost_rewards import CostFunctionReward, NormalizedReward
+from compiler_gym.envs.llvm.llvm_rewards import CostFunctionReward, NormalizedReward
 from compiler_gym.envs.running_step import ConvertedStep, RunningStep
 from compiler_gym.service.proto import ActionSpace
 from compiler_gym.spaces import Reward

@@ -1,6 +1,6 @@
 import pytest
 
-from compiler_gym.envs.llvm.rewards.cost_rewards import CLEAR_CHANGE, make_llvm_rewards
+from compiler_gym.envs.llvm.llvm_rewards import CLEAR_CHANGE, make_llvm_rewards
 
 NAMES = [reward.name for reward in make_llvm_rewards()]
 PASSES = ["mem2reg", "simplifycfg", "inline", "instcombine", "globaldce"]

@@ -3,7 +3,7 @@ import math
 import pytest
 
 from compiler_gym.datasets import Benchmark
-from compiler_gym.envs.llvm.rewards.cost_rewards import (
+from compiler_gym.envs.llvm.llvm_rewards import (
     BaselineImprovementNormalizedReward,
     CostFunctionReward,
     NormalizedReward,

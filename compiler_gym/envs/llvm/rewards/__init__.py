@@ -1,1 +1,0 @@
-"""The rewards of the LLVM environments."""

@@ -17,7 +17,7 @@ from compiler_gym.agents.problems import AgentError, text_of
 from compiler_gym.agents.texts import kept_symbols
 from compiler_gym.agents.verify import Verdict
 from compiler_gym.datasets import Benchmark
-from compiler_gym.envs.llvm.actions.llvm_command_line import short_name
+from compiler_gym.envs.llvm.llvm_command_line import short_name
 from compiler_gym.envs.llvm.llvm_env import LlvmEnv
 from compiler_gym.errors import BenchmarkInitError, ServiceError
 from compiler_gym.service.connection_opts import ConnectionOpts

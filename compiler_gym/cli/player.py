@@ -6,8 +6,8 @@ from typing import Any
 
 from compiler_gym.datasets import Benchmark
 from compiler_gym.envs.compiler_env import CompilerEnv
-from compiler_gym.envs.llvm.actions.llvm_command_line import short_name
 from compiler_gym.envs.llvm.display import diff_of_ir, ir_before
+from compiler_gym.envs.llvm.llvm_command_line import short_name
 from compiler_gym.util.sequence_reducer import reductions
 
 _COUNT = "IrInstructionCount"

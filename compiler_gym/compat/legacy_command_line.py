@@ -6,7 +6,7 @@ import numpy as np
 from typing_extensions import override
 
 from compiler_gym.compat.legacy_actions import LEGACY_ACTIONS
-from compiler_gym.envs.llvm.actions.llvm_command_line import LlvmCommandline
+from compiler_gym.envs.llvm.llvm_command_line import LlvmCommandline
 from compiler_gym.spaces import CommandlineFlag
 
 

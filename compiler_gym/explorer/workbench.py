@@ -10,7 +10,7 @@ from typing import Any
 
 import compiler_gym
 from compiler_gym.datasets import Benchmark
-from compiler_gym.envs.llvm.actions.llvm_command_line import short_name
+from compiler_gym.envs.llvm.llvm_command_line import short_name
 from compiler_gym.envs.llvm.llvm_env import LlvmEnv
 from compiler_gym.envs.llvm.specs import AUTOPHASE_FEATURE_NAMES
 from compiler_gym.errors import BenchmarkInitError

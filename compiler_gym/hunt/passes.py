@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from types import MappingProxyType
 
-from compiler_gym.envs.llvm.actions.llvm_command_line import split_pipeline, unnest, unnested_forms
+from compiler_gym.envs.llvm.llvm_command_line import split_pipeline, unnest, unnested_forms
 from compiler_gym.util.commands import run_command
 
 NOT_HUNTED: Mapping[str, tuple[str, ...]] = MappingProxyType(

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from compiler_gym.envs.llvm.actions.llvm_command_line import LlvmCommandline
     from compiler_gym.envs.llvm.benchmarks.bitcode import ClangInvocation, get_system_library_flags
     from compiler_gym.envs.llvm.benchmarks.command_line_benchmark import (
         BenchmarkFromCommandLine,
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     )
     from compiler_gym.envs.llvm.benchmarks.sanitizers import with_sanitizers
     from compiler_gym.envs.llvm.benchmarks.validation import validate_against_opt
+    from compiler_gym.envs.llvm.llvm_command_line import LlvmCommandline
     from compiler_gym.envs.llvm.llvm_env import LlvmEnv
     from compiler_gym.envs.llvm.observations.observation_tool import compute_observation
 
@@ -49,7 +49,7 @@ __all__ = [
 _MODULES = {
     "BenchmarkFromCommandLine": "benchmarks.command_line_benchmark",
     "ClangInvocation": "benchmarks.bitcode",
-    "LlvmCommandline": "actions.llvm_command_line",
+    "LlvmCommandline": "llvm_command_line",
     "LlvmEnv": "llvm_env",
     "compute_observation": "observations.observation_tool",
     "get_system_library_flags": "benchmarks.bitcode",

@@ -8,7 +8,7 @@ import numpy as np
 from typing_extensions import override
 
 from compiler_gym.envs.compiler_env import StepResult
-from compiler_gym.envs.llvm.actions.llvm_command_line import LlvmCommandline
+from compiler_gym.envs.llvm.llvm_command_line import LlvmCommandline
 from compiler_gym.envs.llvm.llvm_env import LlvmEnv
 from compiler_gym.envs.llvm.llvm_rewards import CostFunctionReward, NormalizedReward
 from compiler_gym.envs.running_step import ConvertedStep, RunningStep

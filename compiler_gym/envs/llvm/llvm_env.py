@@ -10,11 +10,6 @@ from typing_extensions import override
 
 from compiler_gym.compat.legacy_command_line import LegacyCommandline
 from compiler_gym.datasets import Benchmark, BenchmarkUri, Dataset, Datasets
-from compiler_gym.envs.llvm.actions.llvm_command_line import (
-    FORGET_ANALYSES,
-    LlvmCommandline,
-    plugin_options,
-)
 from compiler_gym.envs.llvm.benchmarks.command_line_benchmark import (
     BenchmarkFromCommandLine,
     make_benchmark_from_command_line,
@@ -25,6 +20,11 @@ from compiler_gym.envs.llvm.benchmarks.own_programs import (
     make_benchmark_from_source,
 )
 from compiler_gym.envs.llvm.datasets import LlvmDatasets, get_llvm_datasets
+from compiler_gym.envs.llvm.llvm_command_line import (
+    FORGET_ANALYSES,
+    LlvmCommandline,
+    plugin_options,
+)
 from compiler_gym.envs.llvm.llvm_rewards import make_llvm_rewards
 from compiler_gym.envs.llvm.observations.derived_observations import derived_observation_spaces
 from compiler_gym.envs.llvm.observations.ir2vec import (

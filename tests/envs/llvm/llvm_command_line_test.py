@@ -5,7 +5,7 @@ import subprocess
 import pytest
 
 from compiler_gym.envs.llvm import tools
-from compiler_gym.envs.llvm.actions.llvm_command_line import LlvmCommandline, short_name
+from compiler_gym.envs.llvm.llvm_command_line import LlvmCommandline, short_name
 from compiler_gym.spaces import CommandlineFlag, NamedDiscrete, UnknownNameError
 
 NAMES = [

@@ -4,7 +4,7 @@ import pytest
 
 import compiler_gym
 from compiler_gym.envs.llvm import LlvmEnv
-from compiler_gym.envs.llvm.actions.llvm_command_line import plugin_options
+from compiler_gym.envs.llvm.llvm_command_line import plugin_options
 from compiler_gym.errors import ServiceInitError
 from compiler_gym.service import ConnectionOpts
 from compiler_gym.util.runfiles_path import runfiles_path

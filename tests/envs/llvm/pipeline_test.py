@@ -1,6 +1,6 @@
 import pytest
 
-from compiler_gym.envs.llvm.actions.llvm_command_line import split_pipeline, unnest, unnested_forms
+from compiler_gym.envs.llvm.llvm_command_line import split_pipeline, unnest, unnested_forms
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 from typing_extensions import override
 
-from compiler_gym.envs.llvm.actions.llvm_command_line import LlvmCommandline, split_pipeline, unnest
 from compiler_gym.envs.llvm.game_env import GameEnv, make_game_rewards
+from compiler_gym.envs.llvm.llvm_command_line import LlvmCommandline, split_pipeline, unnest
 from compiler_gym.service.environment.episode import Episode
 from compiler_gym.spaces import CommandlineFlag, Reward
 

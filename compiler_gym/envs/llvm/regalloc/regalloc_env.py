@@ -10,8 +10,8 @@ import numpy as np
 from typing_extensions import override
 
 from compiler_gym.envs.compiler_env import StepResult
-from compiler_gym.envs.llvm.actions.llvm_command_line import LlvmCommandline
 from compiler_gym.envs.llvm.game_env import GameEnv, make_game_rewards
+from compiler_gym.envs.llvm.llvm_command_line import LlvmCommandline
 from compiler_gym.envs.llvm.regalloc.decisions import CANDIDATES, Decision, UnitDecisions
 from compiler_gym.envs.running_step import RunningStep
 from compiler_gym.spaces import Reward

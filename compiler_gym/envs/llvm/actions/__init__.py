@@ -1,1 +1,0 @@
-"""The actions of the LLVM environments, and how they are spelt."""

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from compiler_gym.envs.gcc.gcc_env import GccEnv
     from compiler_gym.envs.llvm.benchmarks.command_line_benchmark import collect_bitcode
     from compiler_gym.envs.llvm.benchmarks.own_programs import benchmark
-    from compiler_gym.envs.llvm.inlining.inline_env import InlineEnv
+    from compiler_gym.envs.llvm.inline_env import InlineEnv
     from compiler_gym.envs.llvm.llvm_env import LlvmEnv
     from compiler_gym.envs.llvm.regalloc.regalloc_env import RegallocEnv
     from compiler_gym.envs.mlir.mlir_env import MlirEnv

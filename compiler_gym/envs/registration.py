@@ -34,7 +34,7 @@ _ENVIRONMENTS: dict[LlvmId, dict[str, str]] = {
 }
 # Of the environments whose actions are decisions, by id: the class and the observation.
 _GAMES = {
-    "llvm-inline-v0": ("inlining.inline_env:InlineEnv", "InlineFeatures"),
+    "llvm-inline-v0": ("inline_env:InlineEnv", "InlineFeatures"),
     "llvm-regalloc-v0": ("regalloc.regalloc_env:RegallocEnv", "EvictionFeatures"),
 }
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from compiler_gym.envs.llvm.inlining.inline_env import InlineCommandline
+from compiler_gym.envs.llvm.inline_env import InlineCommandline
 from compiler_gym.spaces import CommandlineFlag
 
 NAMES = ["keep", "inline", "site-0-keep", "callee-11-inline"]

@@ -16,8 +16,7 @@ from typing_extensions import override
 
 from compiler_gym.compiler_env_state import CompilerEnvState
 from compiler_gym.datasets import Benchmark, BenchmarkUri, Dataset, Datasets
-from compiler_gym.envs.gcc.datasets import GccDatasets, get_gcc_datasets
-from compiler_gym.envs.gcc.datasets.gcc_datasets import benchmark_of_source
+from compiler_gym.envs.gcc.datasets import GccDatasets, benchmark_of_source, get_gcc_datasets
 from compiler_gym.envs.gcc.gcc import Gcc, get_gcc
 from compiler_gym.envs.gcc.spec import GccSpec, get_spec
 from compiler_gym.envs.llvm.llvm_rewards import CostFunctionReward
@@ -49,7 +48,7 @@ def make_gcc_rewards() -> list[Reward]:
 DEFAULT_BENCHMARK = "benchmark://kernels-v0/sha256"
 DEFAULT_TIMEOUT = 60.0
 
-_SERVICE = Path(__file__).absolute().parent / "service" / "gcc_service.py"
+_SERVICE = Path(__file__).absolute().parent / "gcc_service.py"
 
 # What a command line begins with if choices were set: ``[-O2,-fno-gcse]``.
 _ASSIGNED = re.compile(r"\[([^\]]*)\](?:\s+|$)")

@@ -1,6 +1,6 @@
 import os
 
-from compiler_gym.envs.gcc.service.compilations import forget_oldest
+from compiler_gym.envs.gcc.compilations import forget_oldest
 
 
 def test_oldest_are_forgotten(tmp_path):

@@ -4,8 +4,7 @@ import pytest
 
 from compiler_gym.datasets import Benchmark
 from compiler_gym.envs.gcc import GccEnv
-from compiler_gym.envs.gcc.datasets import CsmithBenchmark, GccDatasets
-from compiler_gym.envs.gcc.datasets.gcc_datasets import compare_with_unoptimised
+from compiler_gym.envs.gcc.datasets import CsmithBenchmark, GccDatasets, compare_with_unoptimised
 from compiler_gym.errors import BenchmarkInitError
 
 

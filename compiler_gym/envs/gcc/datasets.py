@@ -1,4 +1,4 @@
-"""The datasets of the GCC environment."""
+"""The datasets of the GCC environment: programs in C."""
 
 import subprocess
 import tempfile
@@ -24,12 +24,15 @@ from compiler_gym.envs.llvm.benchmarks.validation import (
     run_program,
 )
 from compiler_gym.envs.llvm.datasets import generators
+from compiler_gym.envs.llvm.datasets.generators import CsmithBenchmark
 from compiler_gym.envs.llvm.datasets.published import published_dataset, published_facts
 from compiler_gym.errors import BenchmarkInitError, UnknownNameError, ValidationError
 from compiler_gym.service.proto import Benchmark as BenchmarkProto
 from compiler_gym.service.proto import File
 from compiler_gym.util.commands import CommandError
 from compiler_gym.util.runfiles_path import runfiles_path, site_data_path
+
+__all__ = ["CsmithBenchmark", "GccDatasets", "get_gcc_datasets"]
 
 # Runs the preprocessor, so that a program needs no other files any more.
 
@@ -195,7 +198,7 @@ class CsmithDataset(generators.CsmithDataset):
         """They are run when they are validated, and how that knows by itself."""
 
     def _benchmark(self, proto: BenchmarkProto, source: BenchmarkSource) -> Benchmark:
-        return generators.CsmithBenchmark(
+        return CsmithBenchmark(
             proto, validation_callbacks=[compare_with_unoptimised], sources=[source]
         )
 

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import ClassVar
 from urllib.parse import unquote, urlsplit
 
+from compiler_gym.envs.gcc.compilations import ASSEMBLY, OBJECT, RTL, Compilations, Refused
 from compiler_gym.envs.gcc.gcc import Gcc
 from compiler_gym.envs.gcc.options import LARGEST
-from compiler_gym.envs.gcc.service.compilations import ASSEMBLY, OBJECT, RTL, Compilations, Refused
 from compiler_gym.envs.gcc.spec import GccSpec
 from compiler_gym.service import CompilationSession
 from compiler_gym.service.proto import (
@@ -55,7 +55,7 @@ class State:
         choices: The value of each option.
         command_line: How the object file is made.
         compiled: Compiles the program as it is to be; given a kind of
-            :class:`~compiler_gym.envs.gcc.service.compilations.Compilations`.
+            :class:`~compiler_gym.envs.gcc.compilations.Compilations`.
         compiled_with: Compiles it with some options instead.
     """
 

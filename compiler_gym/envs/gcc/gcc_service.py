@@ -6,7 +6,7 @@ from compiler_gym.service.runtime import create_and_run_compiler_gym_service
 
 # isort: split
 from compiler_gym.envs.gcc.gcc import get_gcc
-from compiler_gym.envs.gcc.service.gcc_session import make_session_type
+from compiler_gym.envs.gcc.gcc_session import make_session_type
 from compiler_gym.envs.gcc.spec import get_spec
 from compiler_gym.errors import EnvironmentNotSupported
 

@@ -1,1 +1,0 @@
-"""The service of ``gcc-v0``: sessions on programs that a GCC compiles."""

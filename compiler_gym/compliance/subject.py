@@ -8,11 +8,10 @@ from functools import cached_property
 from typing import Any
 
 from compiler_gym.compliance.rule import Clock, NotChecked, Violation
-from compiler_gym.compliance.session import Session
 from compiler_gym.compliance.survey import Observed, Survey, observe_once, try_actions
 from compiler_gym.compliance.target import ServiceProcess, Target, run_to_end
 from compiler_gym.compliance.values import Action, action_named, actions_of
-from compiler_gym.compliance.wire import Answer, WireClient
+from compiler_gym.compliance.wire import Answer, Session, WireClient
 from compiler_gym.service.proto import (
     ActionSpace,
     Benchmark,

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from compiler_gym.compliance.rule import Violation
-from compiler_gym.compliance.session import Session
 from compiler_gym.compliance.values import Action, exact
+from compiler_gym.compliance.wire import Session
 from compiler_gym.service.proto import Event, ObservationSpace
 
 # Observations that take longer altogether are not used to compare states.

@@ -7,14 +7,14 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from pathlib import Path
 from typing import TypeVar
 
-from compiler_gym.compliance import lost_client
-from compiler_gym.compliance.rule import NotChecked, Violation, require, rule
-from compiler_gym.compliance.session import Session
+from compiler_gym.compliance.rule import Clock, NotChecked, Violation, require, rule
 from compiler_gym.compliance.subject import RunningService, Subject
 from compiler_gym.compliance.target import environment_of
-from compiler_gym.service.proto import StartSessionRequest
+from compiler_gym.compliance.wire import Session, WireClient
+from compiler_gym.service.proto import Benchmark, StartSessionRequest
 
 Result = TypeVar("Result")
 
@@ -24,6 +24,10 @@ _CANCEL_AFTER_SECONDS = (0, 0.001, 0.005, 0.02)
 # The time for a service to notice that a request was cancelled.
 _SETTLE_SECONDS = 0.5
 _SHORT_SECONDS = (0.0001, 0.001, 0.01, 0.05)
+
+# The line that a client prints when its sessions have started, and the time after which it ends.
+_READY = "ready"
+_LOST_CLIENT_SECONDS = 120
 
 # The possible states of a session after a cancelled request.
 _AFTER_GIVING_UP = ("OK", "NOT_FOUND", "ABORTED", "DEADLINE_EXCEEDED", "CANCELLED")
@@ -234,7 +238,7 @@ def killed_client(subject: Subject) -> None:
         client = _start_client(subject, service)
         try:
             line = client.stdout.readline() if client.stdout else ""
-            if line.strip() != lost_client.READY:
+            if line.strip() != _READY:
                 raise Violation(f"a second client could not start its sessions: {line.strip()}")
             during = subject.open_sessions(service.client)
         finally:
@@ -256,7 +260,7 @@ def _start_client(subject: Subject, service: RunningService) -> subprocess.Popen
     temporary = service.process.temporary
     program = temporary / "benchmark"
     program.write_bytes(subject.benchmark.SerializeToString())
-    code = f"import sys; from {lost_client.__name__} import main; main(*sys.argv[1:])"
+    code = f"import sys; from {__name__} import lost_client; lost_client(*sys.argv[1:])"
     command = [sys.executable, "-c", code]
     return subprocess.Popen(
         [*command, str(service.port), str(program), str(_SESSIONS)],
@@ -266,3 +270,23 @@ def _start_client(subject: Subject, service: RunningService) -> subprocess.Popen
         text=True,
         env=environment_of(subject.target, temporary),
     )
+
+
+def lost_client(port: str, program: str, sessions: str) -> None:
+    """Starts sessions on a service, and waits to be killed.
+
+    Args:
+        port: The port of the service.
+        program: The path of a file with a Benchmark message.
+        sessions: The number of sessions.
+    """
+    client = WireClient(f"127.0.0.1:{port}", Clock(_LOST_CLIENT_SECONDS))
+    lease = client.hold_lease()
+    benchmark = Benchmark.FromString(Path(program).read_bytes())
+    for _ in range(int(sessions)):
+        request = StartSessionRequest(benchmark=benchmark, lease_id=lease.id)
+        answer = client.call("StartSession", request)
+        if not answer.is_ok:
+            sys.exit(f"StartSession answers {answer}")
+    print(_READY, flush=True)
+    time.sleep(_LOST_CLIENT_SECONDS)

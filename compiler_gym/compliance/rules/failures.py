@@ -4,9 +4,9 @@ import signal
 import time
 
 from compiler_gym.compliance.rule import NotChecked, require, rule
-from compiler_gym.compliance.session import Session
 from compiler_gym.compliance.subject import RunningService, Subject
 from compiler_gym.compliance.values import Action
+from compiler_gym.compliance.wire import Session
 
 _DEADLINE_SECONDS = 1.0
 _GRACE_SECONDS = 15.0

@@ -3,9 +3,8 @@
 from contextlib import AbstractContextManager, closing
 
 from compiler_gym.compliance.rule import NotChecked, require, rule
-from compiler_gym.compliance.session import Session
 from compiler_gym.compliance.subject import RunningService, Subject
-from compiler_gym.compliance.wire import METHODS, Answer
+from compiler_gym.compliance.wire import METHODS, Answer, Session
 from compiler_gym.service.proto import (
     AddBenchmarkRequest,
     Benchmark,

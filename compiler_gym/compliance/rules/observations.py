@@ -3,9 +3,9 @@
 from typing import Any
 
 from compiler_gym.compliance.rule import NotChecked, Violation, require, rule
-from compiler_gym.compliance.session import Session
 from compiler_gym.compliance.subject import Subject
 from compiler_gym.compliance.values import exact, mismatch
+from compiler_gym.compliance.wire import Session
 from compiler_gym.service.proto import Event, GetSpacesRequest, GetVersionRequest
 from compiler_gym.service.proto.py_converters import event_encoder, message_to_python
 

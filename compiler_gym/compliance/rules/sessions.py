@@ -3,10 +3,9 @@
 from collections.abc import Iterator
 
 from compiler_gym.compliance.rule import NotChecked, require, rule
-from compiler_gym.compliance.session import Session
 from compiler_gym.compliance.subject import Subject
 from compiler_gym.compliance.values import Action, exact
-from compiler_gym.compliance.wire import Answer
+from compiler_gym.compliance.wire import Answer, Session
 from compiler_gym.service.proto import AddBenchmarkRequest, Benchmark, File
 
 _LARGEST_INDEX = 2**31 - 1

@@ -1,8 +1,10 @@
+import os
 import subprocess
 
 import pytest
 
 from compiler_gym.envs.gcc import DEFAULT_GCC, get_gcc
+from compiler_gym.envs.gcc.gcc import forget_oldest
 from compiler_gym.errors import EnvironmentNotSupported
 
 DOCKER = r"""#!/bin/sh
@@ -120,3 +122,14 @@ class TestDocker:
 def test_default(monkeypatch):
     monkeypatch.delenv("CC", raising=False)
     assert get_gcc().bin == get_gcc(DEFAULT_GCC).bin
+
+
+def test_oldest_are_forgotten(tmp_path):
+    for number in range(10):
+        path = tmp_path / str(number)
+        path.write_bytes(bytes(100))
+        os.utime(path, (number, number))
+    forget_oldest(tmp_path, 1000)
+    assert len(list(tmp_path.iterdir())) == 10
+    forget_oldest(tmp_path, 999)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["6", "7", "8", "9"]

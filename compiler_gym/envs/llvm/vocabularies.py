@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from compiler_gym.envs.llvm.inst2vec.encoder import FOLDER, load_vocabulary, save_vocabulary
+from compiler_gym.envs.llvm.inst2vec import FOLDER, load_vocabulary, save_vocabulary
 from compiler_gym.envs.llvm.observations.ir2vec import (
     IR2VEC_FILE,
     llvm_vocabulary,

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
+from compiler_gym.envs.llvm import inst2vec
 from compiler_gym.envs.llvm.inst2vec import (
     Inst2vecEncoder,
     StatementReader,
@@ -20,7 +21,6 @@ from compiler_gym.envs.llvm.inst2vec import (
     make_test_vocabulary,
     save_vocabulary,
 )
-from compiler_gym.envs.llvm.inst2vec import encoder as inst2vec_encoder
 from tests.envs.llvm.kernel_programs import SOME_KERNELS, kernel_uri
 
 
@@ -143,8 +143,8 @@ class Yielding(str):
 
 
 def test_threads_share_a_reader(monkeypatch):
-    monkeypatch.setattr(inst2vec_encoder, "_MAX_STRUCTURES", 2)
-    monkeypatch.setattr(inst2vec_encoder, "_MAX_STATEMENTS", 2)
+    monkeypatch.setattr(inst2vec, "_MAX_STRUCTURES", 2)
+    monkeypatch.setattr(inst2vec, "_MAX_STATEMENTS", 2)
     reader = StatementReader()
 
     def read(number):

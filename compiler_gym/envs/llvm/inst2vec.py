@@ -1,4 +1,8 @@
-"""Conversion of programs to embeddings, in three steps."""
+"""inst2vec: embeddings of the statements of a program.
+
+After Ben-Nun et al., "Neural Code Comprehension: A Learnable Representation of Code Semantics",
+NeurIPS 2018. ``docs/environments/observations.md`` says where the published vocabulary goes.
+"""
 
 import hashlib
 import io
@@ -37,7 +41,7 @@ _DICTIONARIES = ("dictionary.pickle", "dictionary.json")
 _EMBEDDINGS = ("embeddings.npy", "embeddings.pickle")
 _CHECKSUMS = "SHA256SUMS"
 
-_TEST_STATEMENTS = "compiler_gym/envs/llvm/inst2vec/test_statements.txt"
+_TEST_STATEMENTS = "compiler_gym/envs/llvm/inst2vec_test_statements.txt"
 
 # What pickled dictionaries and arrays are made of.
 _SAFE_GLOBALS = {

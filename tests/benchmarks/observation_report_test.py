@@ -14,7 +14,7 @@ from benchmarks.observation_report import (
     to_markdown,
 )
 from compiler_gym.envs.llvm import LlvmEnv, tools
-from compiler_gym.envs.llvm.observations.derived_observations import LexedToken
+from compiler_gym.envs.llvm.derived_observations import LexedToken
 from compiler_gym.spaces import Box, Dict, Discrete, Scalar, Sequence, SpaceSequence
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from compiler_gym.envs.llvm.benchmarks.validation import validate_against_opt
     from compiler_gym.envs.llvm.llvm_command_line import LlvmCommandline
     from compiler_gym.envs.llvm.llvm_env import LlvmEnv
-    from compiler_gym.envs.llvm.observations.observation_tool import compute_observation
+    from compiler_gym.envs.llvm.observation_tool import compute_observation
 
     LLVM_SERVICE_BINARY: Path
 
@@ -51,7 +51,7 @@ _MODULES = {
     "ClangInvocation": "benchmarks.bitcode",
     "LlvmCommandline": "llvm_command_line",
     "LlvmEnv": "llvm_env",
-    "compute_observation": "observations.observation_tool",
+    "compute_observation": "observation_tool",
     "get_system_library_flags": "benchmarks.bitcode",
     "make_benchmark": "benchmarks.own_programs",
     "make_benchmark_from_command_line": "benchmarks.command_line_benchmark",

@@ -20,18 +20,18 @@ from compiler_gym.envs.llvm.benchmarks.own_programs import (
     make_benchmark_from_source,
 )
 from compiler_gym.envs.llvm.datasets import LlvmDatasets, get_llvm_datasets
+from compiler_gym.envs.llvm.derived_observations import derived_observation_spaces
+from compiler_gym.envs.llvm.ir2vec import (
+    declare_ir2vec,
+    ir2vec_options,
+    vocabulary_of_options,
+)
 from compiler_gym.envs.llvm.llvm_command_line import (
     FORGET_ANALYSES,
     LlvmCommandline,
     plugin_options,
 )
 from compiler_gym.envs.llvm.llvm_rewards import make_llvm_rewards
-from compiler_gym.envs.llvm.observations.derived_observations import derived_observation_spaces
-from compiler_gym.envs.llvm.observations.ir2vec import (
-    declare_ir2vec,
-    ir2vec_options,
-    vocabulary_of_options,
-)
 from compiler_gym.envs.llvm.program_access import ProgramAccess
 from compiler_gym.envs.llvm.tools import service_environment
 from compiler_gym.errors import SessionNotFound

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from compiler_gym.envs.llvm.inst2vec import FOLDER, load_vocabulary, save_vocabulary
-from compiler_gym.envs.llvm.observations.ir2vec import (
+from compiler_gym.envs.llvm.ir2vec import (
     IR2VEC_FILE,
     llvm_vocabulary,
     parse_seed_vectors,

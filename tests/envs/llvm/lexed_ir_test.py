@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from compiler_gym.envs.llvm.observations.derived_observations import LexedToken, lexed_ir_tuple
+from compiler_gym.envs.llvm.derived_observations import LexedToken, lexed_ir_tuple
 
 
 def test_tuple():

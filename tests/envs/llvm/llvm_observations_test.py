@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from compiler_gym.envs.llvm import LlvmEnv
-from compiler_gym.envs.llvm.observations.derived_observations import (
+from compiler_gym.envs.llvm.derived_observations import (
     autophase_dict,
     inst_count_dict,
     inst_count_norm,

@@ -7,7 +7,7 @@ import networkx
 import numpy as np
 import pytest
 
-from compiler_gym.envs.llvm.observations.derived_observations import (
+from compiler_gym.envs.llvm.derived_observations import (
     program_graph,
     program_graph_json,
     unpack,

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from compiler_gym.envs.llvm.inst2vec import load_vocabulary
-from compiler_gym.envs.llvm.observations.ir2vec import (
+from compiler_gym.envs.llvm.ir2vec import (
     find_ir2vec_vocabulary,
     llvm_vocabulary,
     parse_seed_vectors,

@@ -6,7 +6,7 @@ from typing import Any
 
 from google.protobuf import text_format
 
-from compiler_gym.envs.llvm.observations.ir2vec import find_ir2vec_vocabulary
+from compiler_gym.envs.llvm.ir2vec import find_ir2vec_vocabulary
 from compiler_gym.errors import ServiceError
 from compiler_gym.service.proto import Event, py_converters
 from compiler_gym.util.commands import run_command

@@ -1,1 +1,0 @@
-"""Observations that this process computes, and the tool that needs no environment."""

@@ -10,8 +10,7 @@ from compiler_gym.envs.running_step import FinishedStep, RunningStep
 from compiler_gym.errors import ServiceError, SessionLost
 from compiler_gym.errors.service_errors import LOSSES
 from compiler_gym.service.environment.action_spaces import ActionSpaces
-from compiler_gym.service.environment.episode import Episode
-from compiler_gym.service.environment.replay import replay_episode
+from compiler_gym.service.environment.episode import Episode, replay_episode
 from compiler_gym.service.environment.space_choices import SpaceChoices, StepPlan, make_observer
 from compiler_gym.service.proto import Event, StepReply
 from compiler_gym.service.proto.py_converters import ServiceMessageConverters

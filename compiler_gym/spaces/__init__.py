@@ -13,8 +13,7 @@ from compiler_gym.spaces.permutation import Permutation
 from compiler_gym.spaces.reward import DefaultRewardFromObservation, Reward, RuntimeReward
 from compiler_gym.spaces.scalar import Scalar
 from compiler_gym.spaces.sequence import Sequence
-from compiler_gym.spaces.space_sequence import SpaceSequence
-from compiler_gym.spaces.space_union import SpaceUnion
+from compiler_gym.spaces.space_sequence import SpaceSequence, SpaceUnion
 from compiler_gym.spaces.tuple import Tuple
 from compiler_gym.util.nearest_names import UnknownNameError
 

@@ -18,14 +18,13 @@ from compiler_gym.envs.running_step import RunningStep
 from compiler_gym.errors.service_errors import NoEpisode
 from compiler_gym.service.connection import CompilerGymServiceConnection
 from compiler_gym.service.connection_opts import ConnectionOpts
-from compiler_gym.service.environment.benchmark_selection import BenchmarkSelection
 from compiler_gym.service.environment.episode import Episode, replay_state, validate_by_replay
 from compiler_gym.service.environment.episode_runner import (
     EpisodeRunner,
     RunResult,
     make_runner,
 )
-from compiler_gym.service.environment.settings import EnvironmentSettings
+from compiler_gym.service.environment.settings import BenchmarkSelection, EnvironmentSettings
 from compiler_gym.service.proto import GetVersionReply
 from compiler_gym.service.proto.py_converters import ServiceMessageConverters
 from compiler_gym.service.session.session_manager import SessionManager

@@ -1,18 +1,153 @@
-"""The settings of environments: spaces of actions, observations and rewards, and benchmarks."""
+"""The settings of environments: benchmarks, and spaces of actions, observations and rewards."""
 
 import warnings
 from collections.abc import Iterable
+from itertools import islice
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 from gymnasium.spaces import Space
 from typing_extensions import override
 
 from compiler_gym.datasets import Benchmark, BenchmarkUri, Dataset, Datasets
 from compiler_gym.envs.compiler_env import CompilerEnv
-from compiler_gym.service.environment.benchmark_selection import BenchmarkSelection
 from compiler_gym.service.environment.episode_runner import EpisodeRunner
 from compiler_gym.spaces import Reward
+from compiler_gym.util.random_state import copy_generator, shallow_copy
 from compiler_gym.views import ObservationSpaceSpec, ObservationView, RewardView
+
+# Some datasets are infinite.
+_MAX_LISTED_PER_DATASET = 1000
+
+
+class BenchmarkSelection:
+    """Chooses the benchmark of the next episode.
+
+    The first of these that applies decides:
+
+    1. the benchmark that was chosen by name or as an object;
+    2. a random benchmark of the required datasets, a new one for each episode;
+    3. the default benchmark, else the first benchmark of all datasets.
+
+    Args:
+        datasets: The datasets in which benchmarks are looked up.
+    """
+
+    def __init__(self, datasets: Datasets | Iterable[Dataset]):
+        self._datasets = _as_datasets(datasets)
+        # Created when needed, because creating and copying it is slow.
+        self._rng: np.random.Generator | None = None
+        self._chosen: Benchmark | None = None
+        self._required: list[Dataset] = []
+        self._default: Benchmark | None = None
+        self._first: Benchmark | None = None
+
+    @property
+    def datasets(self) -> Datasets:
+        """The datasets in which benchmarks are looked up."""
+        return self._datasets
+
+    @datasets.setter
+    def datasets(self, datasets: Datasets | Iterable[Dataset]) -> None:
+        self._datasets = _as_datasets(datasets)
+        self._first = None
+
+    def installed_uris(self) -> list[str]:
+        """Returns the URIs of the installed datasets: the first thousand of each."""
+        return [
+            uri
+            for dataset in self._datasets.datasets(installed_only=True)
+            for uri in islice(dataset.benchmark_uris(), _MAX_LISTED_PER_DATASET)
+        ]
+
+    @property
+    def is_explicit(self) -> bool:
+        """True if a benchmark was chosen by :meth:`choose`."""
+        return self._chosen is not None
+
+    def seed(self, seed: int | None) -> None:
+        """Seeds the sequence of random benchmarks; None chooses a random seed."""
+        self._rng = None if seed is None else np.random.default_rng(seed)
+
+    def resolve(self, benchmark: str | Benchmark | BenchmarkUri) -> Benchmark:
+        """Returns the benchmark of a name or an object.
+
+        Raises:
+            LookupError: If there is no benchmark with that name.
+            ValueError: If the name is malformed.
+            TypeError: If the argument is neither a name nor a benchmark.
+        """
+        if isinstance(benchmark, Benchmark):
+            return benchmark
+        if isinstance(benchmark, str | BenchmarkUri):
+            return self.datasets.benchmark(benchmark)
+        hint = ""
+        if isinstance(benchmark, Path):
+            hint = f". The program of a file has the URI 'file://{benchmark.absolute()}'"
+        raise TypeError(
+            "A benchmark is given by its URI, or as a Benchmark or BenchmarkUri object, not as "
+            f"{type(benchmark).__name__}{hint}"
+        )
+
+    def choose(self, benchmark: str | Benchmark | BenchmarkUri) -> None:
+        """Chooses the benchmark of all further episodes. Raises the errors of :meth:`resolve`."""
+        self._chosen = self.resolve(benchmark)
+
+    def set_default(self, benchmark: str | Benchmark | BenchmarkUri) -> None:
+        """Sets the default benchmark. Raises the errors of :meth:`resolve`."""
+        self._default = self.resolve(benchmark)
+
+    def require(self, names: list[str | Dataset]) -> None:
+        """Installs datasets. Each further episode has a random benchmark from them.
+
+        Raises:
+            LookupError: If a dataset does not exist.
+            DatasetInitError: If a dataset cannot be installed.
+        """
+        self._required = [self.datasets.require(name) for name in names]
+
+    def peek(self) -> Benchmark | None:
+        """Returns the benchmark of the next episode, or None if there is none or it is random."""
+        if self._chosen is not None:
+            return self._chosen
+        if self._required:
+            return None
+        if self._default is not None:
+            return self._default
+        if self._first is None:
+            self._first = next(self.datasets.benchmarks(), None)
+        return self._first
+
+    def next(self) -> Benchmark:
+        """Returns the benchmark of the episode that begins now.
+
+        Raises:
+            TypeError: If no benchmark is set, and there are no datasets.
+        """
+        if self._chosen is None and self._required:
+            if self._rng is None:
+                self._rng = np.random.default_rng()
+            dataset = self._required[int(self._rng.integers(len(self._required)))]
+            return dataset.random_benchmark(self._rng)
+        benchmark = self.peek()
+        if benchmark is None:
+            raise TypeError(
+                "No benchmark set. Choose one by env.reset(benchmark=...) or env.benchmark = ..., "
+                "or give the environment datasets to choose from"
+            )
+        return benchmark
+
+    def copy(self) -> "BenchmarkSelection":
+        """Returns a selection that makes the same choices, independently."""
+        clone = shallow_copy(self)
+        if self._rng is not None:
+            clone._rng = copy_generator(self._rng)
+        return clone
+
+
+def _as_datasets(datasets: Datasets | Iterable[Dataset]) -> Datasets:
+    return datasets if isinstance(datasets, Datasets) else Datasets(datasets)
 
 
 class EnvironmentSettings(CompilerEnv):

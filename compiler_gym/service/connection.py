@@ -22,13 +22,11 @@ from compiler_gym.errors import (
     SessionNotFound,
 )
 from compiler_gym.service.connection_opts import ConnectionOpts
-from compiler_gym.service.opened_connection import (
-    Connection,
+from compiler_gym.service.process.managed_service import (
     ManagedConnection,
-    UnmanagedConnection,
-    checked_endpoint,
+    ManagedService,
+    ServiceExitedAtStart,
 )
-from compiler_gym.service.process.managed_service import ManagedService, ServiceExitedAtStart
 from compiler_gym.service.proto import (
     ActionSpace,
     CompilerGymServiceStub,
@@ -40,7 +38,10 @@ from compiler_gym.service.proto import (
 from compiler_gym.service.transport.direct_channel import DirectStub, is_switched_off
 from compiler_gym.service.transport.frames import ISOLATION_KEY, SOCKET_NAME_KEY
 from compiler_gym.service.transport.grpc_channels import (
+    Connection,
     GrpcReply,
+    UnmanagedConnection,
+    checked_endpoint,
     exception_from_rpc_error,
     is_transport_failure,
     open_channel,

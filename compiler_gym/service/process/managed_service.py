@@ -3,10 +3,12 @@
 import contextlib
 import logging
 import os
+import signal
 import sys
 import weakref
 from collections import deque
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from compiler_gym.errors import ServiceInitError
@@ -14,6 +16,7 @@ from compiler_gym.service.connection_opts import ConnectionOpts
 from compiler_gym.service.process.child_process import ChildProcess, describe_exit, growing_waits
 from compiler_gym.service.process.service_cache import ServiceCache
 from compiler_gym.service.transport.frames import UnixSocket
+from compiler_gym.service.transport.grpc_channels import Connection
 from compiler_gym.util.debug_util import get_debug_level
 from compiler_gym.util.runfiles_path import cache_path, runfiles_path, site_data_path
 
@@ -249,3 +252,83 @@ def _environment(level: int) -> dict[str, str]:
 
 def _modification_time(path: Path) -> float:
     return path.lstat().st_mtime
+
+
+@dataclass(frozen=True)
+class ManagedConnection(Connection):
+    """A connection to a service that was started for it.
+
+    Attributes:
+        service: The service.
+    """
+
+    service: ManagedService
+
+    @property
+    def process(self) -> "ServiceProcess":
+        """The process of the service."""
+        return ServiceProcess(self.service)
+
+    @property
+    def port(self) -> int:
+        """The port on the loopback interface where the service listens."""
+        return self.service.port
+
+    @property
+    def cache(self) -> ServiceCache:
+        """The working directory of the service: ``connection.cache / "logs"``."""
+        return self.service.cache
+
+    def loglines(self) -> Iterator[str]:
+        """Yields the lines of the service's logs."""
+        return self.service.loglines()
+
+
+class ServiceProcess:
+    """The process of a service, with the methods of ``subprocess.Popen`` that apply to it.
+
+    Args:
+        service: The service.
+    """
+
+    def __init__(self, service: ManagedService):
+        self._service = service
+
+    @property
+    def pid(self) -> int:
+        """The process id."""
+        return self._service.pid
+
+    @property
+    def returncode(self) -> int | None:
+        """The exit code, minus the number of the signal that ended it, or None."""
+        return self.poll()
+
+    def poll(self) -> int | None:
+        """Returns the exit code of the process, or None while it is running."""
+        return self._service.exit_code()
+
+    def wait(self, timeout: float) -> int | None:
+        """Waits for the end of the process.
+
+        Args:
+            timeout: The time limit in seconds.
+
+        Returns:
+            The exit code, or None if the process is still running.
+        """
+        return self._service.exit_code(wait_seconds=timeout)
+
+    def terminate(self) -> None:
+        """Asks the process to end. Does nothing if it has ended."""
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """Kills the process. Does nothing if it has ended."""
+        self.send_signal(signal.SIGKILL)
+
+    def send_signal(self, number: int) -> None:
+        """Sends a signal to the process. Does nothing if it has ended."""
+        if self.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, number)

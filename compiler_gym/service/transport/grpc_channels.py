@@ -2,7 +2,8 @@
 
 import contextlib
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -260,3 +261,51 @@ def was_never_sent(error: grpc.RpcError) -> bool:
     Only then is it safe to repeat a request that must not be carried out twice.
     """
     return is_transport_failure(error) and _NEVER_SENT in (error.details() or "").lower()
+
+
+# Open connections.
+
+
+def checked_endpoint(endpoint: str | Path) -> str | Path:
+    """Returns the path of a service to start, or the address of a running one.
+
+    Raises:
+        TypeError: If it is neither.
+    """
+    if isinstance(endpoint, Path):
+        return endpoint
+    if not isinstance(endpoint, str) or not endpoint:
+        raise TypeError(
+            "A service is given by the pathlib.Path of its executable or by an address "
+            f'"host:port", not by {endpoint!r}'
+        )
+    host, colon, port = endpoint.rpartition(":")
+    if not (host and colon and port.isdigit()):
+        raise TypeError(
+            f"{endpoint!r} is not an address host:port. To start an executable, give its path as "
+            "a pathlib.Path"
+        )
+    return endpoint
+
+
+@dataclass(frozen=True)
+class Connection:
+    """An open connection; :attr:`CompilerGymServiceConnection.connection` is one.
+
+    Attributes:
+        url: The address of the service, ``"host:port"``.
+        channel: The channel of gRPC.
+        stub: The RPC methods.
+    """
+
+    url: str
+    channel: grpc.Channel
+    stub: Any
+
+    def loglines(self) -> Iterator[str]:
+        """Yields the lines of the service's logs; nothing if it runs elsewhere."""
+        return iter(())
+
+
+class UnmanagedConnection(Connection):
+    """A connection to a service that was running before."""

@@ -20,7 +20,7 @@ from compiler_gym.datasets import Benchmark
 from compiler_gym.envs.llvm.llvm_command_line import short_name
 from compiler_gym.envs.llvm.llvm_env import LlvmEnv
 from compiler_gym.errors import BenchmarkInitError, ServiceError
-from compiler_gym.service.connection_opts import ConnectionOpts
+from compiler_gym.service.transport.connection_opts import ConnectionOpts
 
 Objective = Literal["instructions", "bytes", "cycles"]
 

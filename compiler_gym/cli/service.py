@@ -10,7 +10,7 @@ from compiler_gym.cli.console import messages, output, print_json, print_line, p
 from compiler_gym.cli.describe import Part, table_of
 from compiler_gym.cli.options import EnvOption, JsonOption, ServiceOption, opened_env
 from compiler_gym.envs.compiler_env import CompilerEnv
-from compiler_gym.service.connection_opts import ConnectionOpts
+from compiler_gym.service.transport.connection_opts import ConnectionOpts
 
 
 def service(

@@ -9,7 +9,7 @@ from absl import flags
 
 from compiler_gym.datasets import Benchmark
 from compiler_gym.envs.compiler_env import CompilerEnv
-from compiler_gym.service.connection_opts import ConnectionOpts
+from compiler_gym.service.transport.connection_opts import ConnectionOpts
 from compiler_gym.util.registration import COMPILER_GYM_ENVS, make
 
 flags.DEFINE_string("env", None, "The id of the environment. --ls_env lists the ids.")

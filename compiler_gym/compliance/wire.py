@@ -12,7 +12,6 @@ from google.protobuf.message import Message
 
 from compiler_gym.compliance.rule import Clock, NotChecked, Violation
 from compiler_gym.compliance.values import Action, exact
-from compiler_gym.service.connection_opts import ConnectionOpts
 from compiler_gym.service.proto import (
     AddBenchmarkReply,
     AddBenchmarkRequest,
@@ -35,6 +34,7 @@ from compiler_gym.service.proto import (
     StepReply,
     StepRequest,
 )
+from compiler_gym.service.transport.connection_opts import ConnectionOpts
 from compiler_gym.service.transport.direct_channel import DirectStub
 from compiler_gym.service.transport.frames import SOCKET_NAME_KEY
 from compiler_gym.service.transport.grpc_channels import open_channel

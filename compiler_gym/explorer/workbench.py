@@ -25,7 +25,7 @@ from compiler_gym.explorer.programs import (
     id_of_source,
 )
 from compiler_gym.explorer.sources import check_assembly, make_program
-from compiler_gym.service.connection_opts import ConnectionOpts
+from compiler_gym.service.transport.connection_opts import ConnectionOpts
 from compiler_gym.util.nearest_names import did_you_mean
 
 COSTS = {

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from compiler_gym.service.client_service_compiler_env import ClientServiceCompilerEnv
     from compiler_gym.service.compilation_session import CompilationSession
     from compiler_gym.service.connection import CompilerGymServiceConnection
-    from compiler_gym.service.connection_opts import ConnectionOpts
+    from compiler_gym.service.transport.connection_opts import ConnectionOpts
 
 __all__ = [
     "ClientServiceCompilerEnv",
@@ -41,7 +41,7 @@ _MODULES = {
     "ClientServiceCompilerEnv": "compiler_gym.service.client_service_compiler_env",
     "CompilationSession": "compiler_gym.service.compilation_session",
     "CompilerGymServiceConnection": "compiler_gym.service.connection",
-    "ConnectionOpts": "compiler_gym.service.connection_opts",
+    "ConnectionOpts": "compiler_gym.service.transport.connection_opts",
 }
 
 

@@ -17,7 +17,6 @@ from compiler_gym.envs.compiler_env import UNCHANGED, StepResult
 from compiler_gym.envs.running_step import RunningStep
 from compiler_gym.errors.service_errors import NoEpisode
 from compiler_gym.service.connection import CompilerGymServiceConnection
-from compiler_gym.service.connection_opts import ConnectionOpts
 from compiler_gym.service.environment.episode import Episode, replay_state, validate_by_replay
 from compiler_gym.service.environment.episode_runner import (
     EpisodeRunner,
@@ -30,6 +29,7 @@ from compiler_gym.service.proto.py_converters import ServiceMessageConverters
 from compiler_gym.service.session.session_manager import SessionManager
 from compiler_gym.service.session.session_start import Deadline
 from compiler_gym.service.session.transition_cache import DEFAULT_BYTES, TransitionCache
+from compiler_gym.service.transport.connection_opts import ConnectionOpts
 from compiler_gym.spaces import Reward
 from compiler_gym.util.gym_type_hints import OptionalArgumentValue
 from compiler_gym.util.random_state import shallow_copy

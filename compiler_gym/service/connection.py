@@ -21,7 +21,6 @@ from compiler_gym.errors import (
     SessionDied,
     SessionNotFound,
 )
-from compiler_gym.service.connection_opts import ConnectionOpts
 from compiler_gym.service.process.managed_service import (
     ManagedConnection,
     ManagedService,
@@ -35,6 +34,7 @@ from compiler_gym.service.proto import (
     StepReply,
     StepRequest,
 )
+from compiler_gym.service.transport.connection_opts import ConnectionOpts
 from compiler_gym.service.transport.direct_channel import DirectStub, is_switched_off
 from compiler_gym.service.transport.frames import ISOLATION_KEY, SOCKET_NAME_KEY
 from compiler_gym.service.transport.grpc_channels import (

@@ -22,7 +22,7 @@ from compiler_gym.envs.gcc.spec import GccSpec, get_spec
 from compiler_gym.envs.llvm.llvm_rewards import CostFunctionReward
 from compiler_gym.errors import EnvironmentNotSupported, SessionNotFound
 from compiler_gym.service.client_service_compiler_env import ClientServiceCompilerEnv
-from compiler_gym.service.connection_opts import ConnectionOpts
+from compiler_gym.service.transport.connection_opts import ConnectionOpts
 from compiler_gym.spaces import Reward
 
 

@@ -35,9 +35,9 @@ from compiler_gym.envs.llvm.llvm_rewards import make_llvm_rewards
 from compiler_gym.envs.llvm.program_access import ProgramAccess
 from compiler_gym.envs.llvm.tools import service_environment
 from compiler_gym.errors import SessionNotFound
-from compiler_gym.service.connection_opts import ConnectionOpts
 from compiler_gym.service.proto import ActionSpace, py_converters
 from compiler_gym.service.proto.py_converters import ServiceMessageConverters
+from compiler_gym.service.transport.connection_opts import ConnectionOpts
 from compiler_gym.spaces import CommandlineFlag, Reward
 from compiler_gym.util.runfiles_path import find_service_binary
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from compiler_gym.errors import ServiceInitError
-from compiler_gym.service.connection_opts import ConnectionOpts
 from compiler_gym.service.process.child_process import ChildProcess, describe_exit, growing_waits
 from compiler_gym.service.process.service_cache import ServiceCache
+from compiler_gym.service.transport.connection_opts import ConnectionOpts
 from compiler_gym.service.transport.frames import UnixSocket
 from compiler_gym.service.transport.grpc_channels import Connection
 from compiler_gym.util.debug_util import get_debug_level

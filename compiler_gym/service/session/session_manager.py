@@ -18,7 +18,6 @@ from compiler_gym.errors import (
 )
 from compiler_gym.errors.service_errors import NoEpisode
 from compiler_gym.service.connection import CompilerGymServiceConnection
-from compiler_gym.service.connection_opts import ConnectionOpts
 from compiler_gym.service.proto import (
     Event,
     GetVersionReply,
@@ -30,6 +29,7 @@ from compiler_gym.service.session.cached_session import CachedSession
 from compiler_gym.service.session.session import END_SECONDS, Session
 from compiler_gym.service.session.session_start import Deadline, SessionStarter
 from compiler_gym.service.session.transition_cache import TransitionCache
+from compiler_gym.service.transport.connection_opts import ConnectionOpts
 from compiler_gym.util.random_state import shallow_copy
 
 logger = logging.getLogger(__name__)

@@ -18,7 +18,7 @@ from compiler_gym.errors import (
     SessionLost,
     SessionNotFound,
 )
-from compiler_gym.service.connection_opts import ConnectionOpts
+from compiler_gym.service.transport.connection_opts import ConnectionOpts
 from compiler_gym.service.transport.frame_socket import end_of
 
 

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from compiler_gym.cli.console import print_line, print_table
-from compiler_gym.cli.optimize_program import Result
-from compiler_gym.cli.optimize_result import experimental_notes
+from compiler_gym.cli.optimize_program import Result, experimental_notes
 from compiler_gym.tuning.size.linking import LinkedSize
 from compiler_gym.tuning.size.minimise import Part
 from compiler_gym.tuning.size.object_file import StackUse, readable_names

@@ -12,9 +12,8 @@ import typer
 
 from compiler_gym.cli.console import print_json, print_line, working_on
 from compiler_gym.cli.interrupts import INTERRUPTED
-from compiler_gym.cli.optimize_program import Result, Settings, optimize_program
+from compiler_gym.cli.optimize_program import Product, Result, Settings, optimize_program
 from compiler_gym.cli.optimize_report import print_linked_summary, print_report, print_summary
-from compiler_gym.cli.optimize_result import Product
 from compiler_gym.cli.optimize_speed import (
     optimize_speed,
     print_speed_report,

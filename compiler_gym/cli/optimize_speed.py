@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from compiler_gym.cli.console import messages, print_line, print_table
-from compiler_gym.cli.optimize_program import Settings
-from compiler_gym.cli.optimize_result import Product, Progress, experimental_notes
+from compiler_gym.cli.optimize_program import Product, Progress, Settings, experimental_notes
 from compiler_gym.envs.llvm import tools
 from compiler_gym.tuning.size.compilation import Compilation, has_level
 from compiler_gym.tuning.size.evaluator import Budget, Evaluator

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from compiler_gym.cli.optimize_result import Product
+from compiler_gym.cli.optimize_program import Product
 from compiler_gym.compiler_env_state import CompilerEnvState
 from compiler_gym.envs.llvm import LlvmEnv, make_benchmark_from_source
 from compiler_gym.errors import SessionNotFound

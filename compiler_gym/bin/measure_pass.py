@@ -1,7 +1,6 @@
 """``python -m compiler_gym.bin.measure_pass``: the command ``compiler-gym measure-pass``."""
 
-from compiler_gym.cli.app import run_command
-from compiler_gym.cli.commands import COMMANDS
+from compiler_gym.cli.app import COMMANDS, run_command
 
 
 def main() -> None:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from compiler_gym.cli.commands import clang_options
+from compiler_gym.cli.app import clang_options
 from compiler_gym.cli.console import print_json, print_line, working_on
 from compiler_gym.cli.options import JsonOption
 from compiler_gym.envs.llvm.benchmarks.validation import LIBRARIES

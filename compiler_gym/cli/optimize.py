@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from compiler_gym.cli.commands import clang_options
+from compiler_gym.cli.app import clang_options
 from compiler_gym.cli.optimize_program import Settings
 from compiler_gym.cli.optimize_project import optimize_project
 from compiler_gym.cli.optimize_several import (

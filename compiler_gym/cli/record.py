@@ -25,9 +25,9 @@ from compiler_gym.cli.options import (
 from compiler_gym.cli.pool_options import PoolProgress, RayOption, command_pool
 from compiler_gym.datasets import BenchmarkUri, Datasets
 from compiler_gym.distributed.episode import ACTIONS, RANDOM, Episode
+from compiler_gym.distributed.episode import record as record_episodes
 from compiler_gym.distributed.pool import Limits, summary
 from compiler_gym.distributed.programs import Program
-from compiler_gym.distributed.recording import record as record_episodes
 from compiler_gym.distributed.rows import count_rows, files_of, schema_of
 from compiler_gym.distributed.task import Job, Outcome
 from compiler_gym.tuning.policies.policy import SHIPPED, Policy

@@ -16,8 +16,8 @@ import compiler_gym
 from compiler_gym.cli.app import program_command
 from compiler_gym.cli.pool_options import command_pool
 from compiler_gym.distributed import Episode, Job, Limits, PoolError, open_pool
+from compiler_gym.distributed.episode import record
 from compiler_gym.distributed.programs import Program
-from compiler_gym.distributed.recording import record
 from compiler_gym.distributed.rows import fingerprint, read_table, schema_of
 from compiler_gym.leaderboard.llvm_instcount import evaluate_on_pool, read_results
 from compiler_gym.tuning.policies.laboratory import Laboratory

@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Literal
 
-from compiler_gym.agents import exports
 from compiler_gym.agents.compiler import FunctionRow, Objective
 from compiler_gym.agents.problems import AgentError
+from compiler_gym.agents.programs import object_file
 from compiler_gym.agents.texts import blocks_of, function_text, page, table
 from compiler_gym.agents.workspace import COSTS, LEVELS, Branch, Workspace
 from compiler_gym.envs.llvm.display import diff_of_ir
@@ -82,7 +82,7 @@ class ProgramViews(Workspace):
         with self._lock:
             branch = self._branch()
             if objective == "bytes":
-                with exports.object_file(branch.env) as path:
+                with object_file(branch.env) as path:
                     sizes = sorted(read_object(path).functions.items(), key=lambda each: -each[1])
                 return self._page(table([("function", "bytes"), *sizes]), offset)
             if objective != "instructions":

@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Literal
 
-from compiler_gym.agents import exports
 from compiler_gym.agents.compiler import Objective
 from compiler_gym.agents.problems import AgentError, text_of
 from compiler_gym.agents.programs import (
@@ -13,7 +12,9 @@ from compiler_gym.agents.programs import (
     OpenedProgram,
     file_program,
     named_program,
+    python_program,
     text_program,
+    write_file,
 )
 from compiler_gym.agents.texts import table
 from compiler_gym.agents.verify import Verdict, verify
@@ -418,8 +419,8 @@ class Workbench(ProgramViews):
             if format == "opt":
                 return branch.env.commandline()
             if format == "python":
-                return exports.python_program(self._program, branch.passes)
-            size = exports.write_file(branch.env, self._root, format, file)
+                return python_program(self._program, branch.passes)
+            size = write_file(branch.env, self._root, format, file)
             return f"wrote {file}, {size} bytes"
 
 

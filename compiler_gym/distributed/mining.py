@@ -10,10 +10,9 @@ from compiler_gym.distributed.pool import Pool
 from compiler_gym.distributed.task import Job, digest_of, name_of
 from compiler_gym.distributed.worker import Worker
 from compiler_gym.envs.llvm import tools
-from compiler_gym.mine.decisions import Tools
+from compiler_gym.mine.decisions import COMPILE_SECONDS, Tools
 from compiler_gym.mine.miner import Mine
 from compiler_gym.mine.programs import Program
-from compiler_gym.mine.scan import COMPILE_SECONDS
 from compiler_gym.mine.work import (
     Candidate,
     Reduction,

@@ -11,9 +11,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from compiler_gym.mine.decisions import Decision, Kind, Tools, baseline_command
+from compiler_gym.mine.decisions import (
+    Decision,
+    Kind,
+    Tools,
+    baseline_command,
+    compile_with,
+    measure,
+)
 from compiler_gym.mine.reduction import SCRIPT, code_lines, script
-from compiler_gym.mine.scan import compile_with, measure
 from compiler_gym.util.filesystem import atomic_file_write
 
 FACTS = "finding.json"

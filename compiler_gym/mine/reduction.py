@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from compiler_gym.envs.llvm import tools as llvm
-from compiler_gym.mine.decisions import Decision, Tools, baseline_command
-from compiler_gym.mine.scan import scratch_environment
+from compiler_gym.mine.decisions import Decision, Tools, baseline_command, scratch_environment
 from compiler_gym.util.commands import CommandError, run_command
 
 SCRIPT = "check.sh"

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from compiler_gym.mine.checks import check
-from compiler_gym.mine.decisions import Decision, Kind, Tools
+from compiler_gym.mine.decisions import Decision, Effect, Kind, Saving, Tools, measure, scan
 from compiler_gym.mine.reduction import Reducer
-from compiler_gym.mine.scan import Effect, Saving, measure, scan
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,8 @@ import pytest
 
 from compiler_gym.envs.llvm import tools
 from compiler_gym.mine.checks import check, compare_results, why_undefined
-from compiler_gym.mine.decisions import Decision, Kind, Tools
+from compiler_gym.mine.decisions import Decision, Kind, Tools, compile_with
 from compiler_gym.mine.harness import NoHarnessError, write_harness
-from compiler_gym.mine.scan import compile_with
 
 _HEAD = 'target triple = "x86_64-pc-linux-gnu"\n'
 _CALLER = """

@@ -1,8 +1,14 @@
 """Tests of single decisions and the commands that make them."""
 
 from compiler_gym.envs.llvm import tools
-from compiler_gym.mine.decisions import Decision, Kind, Tools, baseline_command, known_decisions
-from compiler_gym.mine.scan import measure
+from compiler_gym.mine.decisions import (
+    Decision,
+    Kind,
+    Tools,
+    baseline_command,
+    known_decisions,
+    measure,
+)
 
 _LOOP = """
 define i32 @sum(ptr %values, i32 %count) #0 {

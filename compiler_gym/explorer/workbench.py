@@ -22,9 +22,10 @@ from compiler_gym.explorer.programs import (
     Programs,
     built_in_names,
     built_in_uri,
+    check_assembly,
     id_of_source,
+    make_program,
 )
-from compiler_gym.explorer.sources import check_assembly, make_program
 from compiler_gym.service.transport.connection_opts import ConnectionOpts
 from compiler_gym.util.nearest_names import did_you_mean
 

@@ -8,7 +8,7 @@ from compiler_gym.envs.llvm import tools
 from compiler_gym.explorer.limits import LOCAL
 from compiler_gym.explorer.messages import Source
 from compiler_gym.explorer.problems import ExplorerError
-from compiler_gym.explorer.sources import make_program
+from compiler_gym.explorer.programs import make_program
 
 
 @pytest.fixture

@@ -19,8 +19,7 @@ from compiler_gym.envs.llvm.benchmarks.validation import (
 )
 from compiler_gym.envs.llvm.llvm_env import LlvmEnv
 from compiler_gym.explorer import limits as explorer_limits
-from compiler_gym.explorer.messages import Source
-from compiler_gym.explorer.problems import ExplorerError
+from compiler_gym.explorer.messages import ExplorerError, Source
 from compiler_gym.explorer.programs import make_program
 from compiler_gym.util.nearest_names import did_you_mean
 

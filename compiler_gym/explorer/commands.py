@@ -9,7 +9,7 @@ from pathlib import Path
 
 from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.explorer.limits import Limits
-from compiler_gym.explorer.problems import ExplorerError
+from compiler_gym.explorer.messages import ExplorerError
 from compiler_gym.util.commands import CommandError, run_command
 
 _AT_ONCE = 2

@@ -10,7 +10,7 @@ from typing import Literal
 
 from compiler_gym.envs.llvm.llvm_env import LlvmEnv
 from compiler_gym.explorer import messages
-from compiler_gym.explorer.problems import ExplorerError
+from compiler_gym.explorer.messages import ExplorerError
 from compiler_gym.explorer.workbench import COSTS, Workbench
 from compiler_gym.tuning.policies.policy import COST, FIRST_SEQUENCE, Policy, features_of, mutate
 

@@ -1,9 +1,10 @@
-"""The messages between the explorer's page and its server.
+"""The messages between the explorer's page and its server, and the errors that become messages.
 
 The page's types are generated from :func:`schema`, so that both sides agree.
 """
 
 import json
+from collections.abc import Iterable
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
@@ -77,6 +78,37 @@ class Problem(_Message):
     kind: Literal["input", "program", "unknown program", "pass", "limit", "access", "internal"]
     message: str
     diagnostics: list[Diagnostic] = []
+
+
+STATUS = {
+    "input": 400,
+    "program": 422,
+    "unknown program": 410,
+    "pass": 422,
+    "limit": 429,
+    "access": 403,
+    "internal": 500,
+}
+"""The HTTP status of each kind of problem."""
+
+
+class ExplorerError(RuntimeError):
+    """A request that cannot be answered. The text tells the user why.
+
+    Attributes:
+        problem: The message for the page.
+    """
+
+    def __init__(self, kind: str, message: str, diagnostics: Iterable[Diagnostic] = ()):
+        super().__init__(message)
+        self.problem = Problem.model_validate(
+            {"kind": kind, "message": message, "diagnostics": [*diagnostics]}
+        )
+
+    @property
+    def status(self) -> int:
+        """The HTTP status."""
+        return STATUS[self.problem.kind]
 
 
 class Step(_Message):

@@ -17,8 +17,7 @@ from compiler_gym.envs.llvm.datasets.kernels_dataset import KERNELS_PATH
 from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.explorer import messages
 from compiler_gym.explorer.limits import Limits
-from compiler_gym.explorer.messages import Diagnostic, Source
-from compiler_gym.explorer.problems import ExplorerError
+from compiler_gym.explorer.messages import Diagnostic, ExplorerError, Source
 from compiler_gym.util.commands import run_command
 
 _SUITE = "benchmark://kernels-v0"

@@ -29,7 +29,7 @@ from compiler_gym.explorer.commands import Tools
 from compiler_gym.explorer.exports import export
 from compiler_gym.explorer.limits import Limits
 from compiler_gym.explorer.machine_code import code
-from compiler_gym.explorer.problems import ExplorerError
+from compiler_gym.explorer.messages import ExplorerError
 from compiler_gym.explorer.source_lines import SourceLines
 from compiler_gym.explorer.workbench import COSTS, Workbench
 

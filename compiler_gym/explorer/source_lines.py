@@ -18,7 +18,7 @@ from compiler_gym.envs.llvm.benchmarks.bitcode import ClangInvocation
 from compiler_gym.explorer import messages
 from compiler_gym.explorer.commands import Tools
 from compiler_gym.explorer.machine_code import SOURCE_NAME, disassembled
-from compiler_gym.explorer.problems import ExplorerError
+from compiler_gym.explorer.messages import ExplorerError
 from compiler_gym.explorer.workbench import Workbench
 from compiler_gym.util.commands import CommandError
 

@@ -16,7 +16,7 @@ from compiler_gym.envs.llvm.specs import AUTOPHASE_FEATURE_NAMES
 from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.explorer import messages
 from compiler_gym.explorer.limits import Limits
-from compiler_gym.explorer.problems import ExplorerError
+from compiler_gym.explorer.messages import ExplorerError
 from compiler_gym.explorer.programs import (
     Program,
     Programs,

@@ -6,8 +6,7 @@ import pytest
 
 from compiler_gym.envs.llvm import tools
 from compiler_gym.explorer.limits import LOCAL
-from compiler_gym.explorer.messages import Source
-from compiler_gym.explorer.problems import ExplorerError
+from compiler_gym.explorer.messages import ExplorerError, Source
 from compiler_gym.explorer.programs import make_program
 
 

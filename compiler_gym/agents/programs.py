@@ -18,10 +18,10 @@ from compiler_gym.envs.llvm.benchmarks.validation import (
     validate_against_opt,
 )
 from compiler_gym.envs.llvm.llvm_env import LlvmEnv
+from compiler_gym.errors.nearest_names import did_you_mean
 from compiler_gym.explorer import limits as explorer_limits
 from compiler_gym.explorer.messages import ExplorerError, Source
 from compiler_gym.explorer.programs import make_program
-from compiler_gym.util.nearest_names import did_you_mean
 
 Language = Literal["c", "c++", "ir"]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from compiler_gym.agents.problems import AgentError
-from compiler_gym.util.nearest_names import did_you_mean
+from compiler_gym.errors.nearest_names import did_you_mean
 
 _LABEL = re.compile(r'^("[^"]*"|[\w.$-]+):')
 _SUCCESSOR = re.compile(r'label %("[^"]*"|[\w.$-]+)')

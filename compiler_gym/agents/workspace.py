@@ -14,9 +14,9 @@ from compiler_gym.agents.problems import AgentError
 from compiler_gym.agents.programs import OpenedProgram
 from compiler_gym.agents.texts import page
 from compiler_gym.envs.llvm.llvm_env import LlvmEnv
+from compiler_gym.errors.nearest_names import did_you_mean
 from compiler_gym.explorer.messages import ExplorerError
 from compiler_gym.explorer.programs import check_assembly
-from compiler_gym.util.nearest_names import did_you_mean
 
 COSTS: dict[Objective, tuple[str, str]] = {
     "instructions": ("IrInstructionCount", "IrInstructionCount"),

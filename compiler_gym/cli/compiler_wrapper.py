@@ -43,6 +43,7 @@ from compiler_gym.cli.wrapper_settings import (
 )
 from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.benchmarks.compiler_command import CompilerCommand
+from compiler_gym.errors.nearest_names import UnknownNameError
 from compiler_gym.tuning.size.compilation import (
     NO_CHANGE,
     change_as_json,
@@ -52,7 +53,6 @@ from compiler_gym.tuning.size.compilation import (
 from compiler_gym.util.commands import CommandError, JobSlots, run_command
 from compiler_gym.util.environment_variables import check_names
 from compiler_gym.util.filesystem import atomic_file_write
-from compiler_gym.util.nearest_names import UnknownNameError
 from compiler_gym.util.runfiles_path import cache_path
 
 if TYPE_CHECKING:

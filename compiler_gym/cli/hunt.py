@@ -19,6 +19,7 @@ from compiler_gym.distributed.trials import Setup, hunt_on_pool
 from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.benchmarks.own_programs import benchmark
 from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets, get_llvm_datasets
+from compiler_gym.errors.nearest_names import unknown_name
 from compiler_gym.hunt.failures import Limits
 from compiler_gym.hunt.findings import Findings, as_row
 from compiler_gym.hunt.hunter import Hunt
@@ -32,7 +33,6 @@ from compiler_gym.hunt.passes import (
 )
 from compiler_gym.hunt.programs import Programs
 from compiler_gym.hunt.trial import Laboratory, Outcome
-from compiler_gym.util.nearest_names import unknown_name
 from compiler_gym.util.shell_format import plural
 
 _PROGRAMS = ("kernels-v0", "csmith-v0")

@@ -12,7 +12,7 @@ from compiler_gym.cli.console import print_line, print_table
 from compiler_gym.cli.lock_file import Entry, Key, LockFile
 from compiler_gym.cli.project_build import LogLine, read_log, run_build
 from compiler_gym.cli.wrapper_settings import FROZEN, LOCK, LOG
-from compiler_gym.util.nearest_names import unknown_name
+from compiler_gym.errors.nearest_names import unknown_name
 from compiler_gym.util.shell_format import plural
 
 lock_app = typer.Typer(

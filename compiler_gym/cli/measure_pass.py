@@ -22,6 +22,7 @@ from compiler_gym.cli.options import (
     program_uri,
 )
 from compiler_gym.envs.llvm import LlvmEnv
+from compiler_gym.errors.nearest_names import unknown_name
 from compiler_gym.spaces import Scalar
 from compiler_gym.tuning.pass_measurement import (
     Estimate,
@@ -32,7 +33,6 @@ from compiler_gym.tuning.pass_measurement import (
     estimate_saving_of_programs,
     measure_trials,
 )
-from compiler_gym.util.nearest_names import unknown_name
 from compiler_gym.util.truncate import truncate
 
 _SCHEME = "benchmark://"

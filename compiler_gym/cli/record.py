@@ -30,8 +30,8 @@ from compiler_gym.distributed.pool import Limits, summary
 from compiler_gym.distributed.programs import Program
 from compiler_gym.distributed.rows import count_rows, files_of, schema_of
 from compiler_gym.distributed.task import Job, Outcome
+from compiler_gym.errors.nearest_names import unknown_name
 from compiler_gym.tuning.policies.policy import SHIPPED, Policy
-from compiler_gym.util.nearest_names import unknown_name
 from compiler_gym.util.shell_format import plural
 
 

@@ -26,7 +26,7 @@ from compiler_gym.cli.options import (
 )
 from compiler_gym.cli.player import Player
 from compiler_gym.cli.shell_commands import COMMANDS, Command, prompt_of, step
-from compiler_gym.util.nearest_names import did_you_mean
+from compiler_gym.errors.nearest_names import did_you_mean
 from compiler_gym.util.runfiles_path import cache_path
 
 _HISTORY_FILE = "shell-history"

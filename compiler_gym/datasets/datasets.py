@@ -13,8 +13,8 @@ from compiler_gym.datasets.benchmark import KEPT, Benchmark, fingerprint_of_file
 from compiler_gym.datasets.dataset import Dataset
 from compiler_gym.datasets.uri import FILE_SCHEMES, BenchmarkUri
 from compiler_gym.errors import BenchmarkInitError
+from compiler_gym.errors.nearest_names import unknown_name
 from compiler_gym.service.proto import Benchmark as BenchmarkProto
-from compiler_gym.util.nearest_names import unknown_name
 
 _T = TypeVar("_T")
 

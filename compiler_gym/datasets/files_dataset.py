@@ -13,7 +13,7 @@ from compiler_gym.datasets.benchmark import Benchmark, BenchmarkSource, fingerpr
 from compiler_gym.datasets.dataset import Dataset
 from compiler_gym.datasets.uri import BenchmarkUri
 from compiler_gym.errors import BenchmarkInitError, DatasetInitError
-from compiler_gym.util.nearest_names import unknown_name
+from compiler_gym.errors.nearest_names import unknown_name
 
 # Characters of a file name that a URI can hold as they are: all but "?", "#" and "%".
 _UNQUOTED = "/!\"$&'()*+,:;<=>@[\\]^`{|} "

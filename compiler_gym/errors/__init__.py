@@ -6,6 +6,7 @@ from compiler_gym.errors.dataset_errors import (
     DownloadFailed,
     TooManyRequests,
 )
+from compiler_gym.errors.nearest_names import UnknownNameError
 from compiler_gym.errors.service_errors import (
     EnvironmentNotSupported,
     ServiceError,
@@ -18,7 +19,6 @@ from compiler_gym.errors.service_errors import (
     SessionNotFound,
 )
 from compiler_gym.errors.validation_errors import MinimizationError, ValidationError
-from compiler_gym.util.nearest_names import UnknownNameError
 
 __all__ = [
     "BenchmarkInitError",

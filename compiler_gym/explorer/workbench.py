@@ -14,6 +14,7 @@ from compiler_gym.envs.llvm.llvm_command_line import short_name
 from compiler_gym.envs.llvm.llvm_env import LlvmEnv
 from compiler_gym.envs.llvm.specs import AUTOPHASE_FEATURE_NAMES
 from compiler_gym.errors import BenchmarkInitError
+from compiler_gym.errors.nearest_names import did_you_mean
 from compiler_gym.explorer import messages
 from compiler_gym.explorer.limits import Limits
 from compiler_gym.explorer.messages import ExplorerError
@@ -27,7 +28,6 @@ from compiler_gym.explorer.programs import (
     make_program,
 )
 from compiler_gym.service.transport.connection_opts import ConnectionOpts
-from compiler_gym.util.nearest_names import did_you_mean
 
 COSTS = {
     "instructions": "IrInstructionCount",

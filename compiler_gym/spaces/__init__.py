@@ -3,6 +3,7 @@
 All are ``gymnasium`` spaces with a ``name`` that takes part in equality.
 """
 
+from compiler_gym.errors.nearest_names import UnknownNameError
 from compiler_gym.spaces.action_space import ActionSpace
 from compiler_gym.spaces.box import Box
 from compiler_gym.spaces.commandline import Commandline, CommandlineFlag
@@ -15,7 +16,6 @@ from compiler_gym.spaces.scalar import Scalar
 from compiler_gym.spaces.sequence import Sequence
 from compiler_gym.spaces.space_sequence import SpaceSequence, SpaceUnion
 from compiler_gym.spaces.tuple import Tuple
-from compiler_gym.util.nearest_names import UnknownNameError
 
 __all__ = [
     "ActionSpace",

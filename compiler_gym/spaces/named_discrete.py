@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from compiler_gym.errors.nearest_names import UnknownNameError, did_you_mean, quoted
 from compiler_gym.spaces.discrete import Discrete
-from compiler_gym.util.nearest_names import UnknownNameError, did_you_mean, quoted
 
 
 def not_in_space(name: str, space_name: str | None, known: Iterable[str]) -> UnknownNameError:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from compiler_gym.errors import SessionNotFound
-from compiler_gym.util.nearest_names import did_you_mean
+from compiler_gym.errors.nearest_names import did_you_mean
 from compiler_gym.util.shell_format import plural
 
 # Imported when needed, because wrappers import most of the package.

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from compiler_gym.util.nearest_names import unknown_name
+from compiler_gym.errors.nearest_names import unknown_name
 
 PREFIX = "COMPILER_GYM_"
 

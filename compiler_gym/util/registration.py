@@ -24,8 +24,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from compiler_gym.compat.gym_adaptation import ClassicEntryPoint, adapt
+from compiler_gym.errors.nearest_names import unknown_name
 from compiler_gym.util.env_spec import EnvSpec
-from compiler_gym.util.nearest_names import unknown_name
 
 if TYPE_CHECKING:
     from compiler_gym.envs.compiler_env import CompilerEnv

@@ -5,8 +5,8 @@ from functools import partial
 from typing import Any
 
 from compiler_gym.errors import ServiceError
+from compiler_gym.errors.nearest_names import did_you_mean, unknown_name
 from compiler_gym.service.proto import ObservationSpace
-from compiler_gym.util.nearest_names import did_you_mean, unknown_name
 from compiler_gym.views.observation_space_spec import ObservationSpaceSpec
 
 # The view of an environment's observations.

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable
 from functools import partial
 
 from compiler_gym.datasets import Benchmark
+from compiler_gym.errors.nearest_names import did_you_mean, unknown_name
 from compiler_gym.spaces import Reward
-from compiler_gym.util.nearest_names import did_you_mean, unknown_name
 from compiler_gym.views.observation import ObservationView
 
 # The view of an environment's rewards.

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
+from compiler_gym.errors.nearest_names import UnknownNameError
 from compiler_gym.util.environment_variables import KNOWN, check_names
-from compiler_gym.util.nearest_names import UnknownNameError
 from compiler_gym.util.runfiles_path import runfiles_path
 
 

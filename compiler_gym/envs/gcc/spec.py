@@ -33,8 +33,8 @@ from compiler_gym.envs.gcc.options import (
     words,
 )
 from compiler_gym.errors import EnvironmentNotSupported
+from compiler_gym.errors.nearest_names import did_you_mean
 from compiler_gym.util.commands import CommandError
-from compiler_gym.util.nearest_names import did_you_mean
 from compiler_gym.util.runfiles_path import cache_path
 
 # Parser of GCC's descriptions of its options.

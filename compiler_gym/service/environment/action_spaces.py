@@ -10,11 +10,11 @@ from gymnasium import spaces
 from gymnasium.spaces import Discrete, Space
 
 from compiler_gym.compat.gym_spaces import as_gymnasium
+from compiler_gym.errors.nearest_names import several_names, unknown_name
 from compiler_gym.service.proto import ActionSpace as ActionSpaceProto
 from compiler_gym.service.proto import Event
 from compiler_gym.service.proto.py_converters import ServiceMessageConverters
 from compiler_gym.spaces import ActionSpace
-from compiler_gym.util.nearest_names import several_names, unknown_name
 from compiler_gym.util.random_state import copy_generator, shallow_copy
 
 

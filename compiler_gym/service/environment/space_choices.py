@@ -11,10 +11,10 @@ import numpy as np
 
 from compiler_gym.datasets import Benchmark
 from compiler_gym.errors import ServiceError, ServiceIsClosed
+from compiler_gym.errors.nearest_names import several_names, unknown_name
 from compiler_gym.service.proto import Event
 from compiler_gym.service.session.session_manager import SessionManager
 from compiler_gym.spaces import DefaultRewardFromObservation, Reward
-from compiler_gym.util.nearest_names import several_names, unknown_name
 from compiler_gym.util.random_state import shallow_copy
 from compiler_gym.views import ObservationSpaceSpec, ObservationView, RewardView
 from compiler_gym.views.observation import RawStep

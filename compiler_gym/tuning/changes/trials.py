@@ -17,6 +17,7 @@ from compiler_gym.distributed.task import Job, Outcome, name_of
 from compiler_gym.distributed.worker import Worker
 from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.benchmarks.bitcode import add_attributes
+from compiler_gym.errors.nearest_names import unknown_name
 from compiler_gym.tuning.size.compilation import NO_CHANGE, Change, Compilation, change_as_json
 from compiler_gym.tuning.size.evaluator import Budget, Evaluation, Evaluator
 from compiler_gym.tuning.size.linking import trial_linker
@@ -31,7 +32,6 @@ from compiler_gym.tuning.size.ranking import (
     toggled,
 )
 from compiler_gym.util.filesystem import file_lock
-from compiler_gym.util.nearest_names import unknown_name
 
 _FORMAT = 1
 _MARKS = ("optsize", "minsize")

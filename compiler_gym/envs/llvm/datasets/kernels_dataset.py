@@ -28,9 +28,9 @@ from compiler_gym.envs.llvm.benchmarks.validation import (
     validate_against_opt,
 )
 from compiler_gym.errors import BenchmarkInitError
+from compiler_gym.errors.nearest_names import unknown_name
 from compiler_gym.service.proto import Benchmark as BenchmarkProto
 from compiler_gym.service.proto import File
-from compiler_gym.util.nearest_names import unknown_name
 from compiler_gym.util.runfiles_path import runfiles_path
 
 KERNELS_PATH = runfiles_path("compiler_gym/data/kernels-v0")

@@ -30,9 +30,9 @@ from compiler_gym.envs.llvm.benchmarks.validation import (
 from compiler_gym.envs.llvm.datasets.opensource_dataset import packages_of
 from compiler_gym.envs.llvm.datasets.packages import PackagedDataset, SourceDistribution
 from compiler_gym.errors import BenchmarkInitError
+from compiler_gym.errors.nearest_names import unknown_name
 from compiler_gym.service.proto import Benchmark as BenchmarkProto
 from compiler_gym.service.proto import File
-from compiler_gym.util.nearest_names import unknown_name
 from compiler_gym.util.runfiles_path import runfiles_path
 
 FOLDER = runfiles_path("compiler_gym/data/programs-v0")

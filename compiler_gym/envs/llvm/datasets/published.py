@@ -24,7 +24,7 @@ from compiler_gym.datasets.files_dataset import SourceCompiler
 from compiler_gym.datasets.tar_dataset import TarDataset, TarDatasetWithManifest
 from compiler_gym.envs.llvm.benchmarks.bitcode import ClangInvocation, run_tool
 from compiler_gym.errors import BenchmarkInitError
-from compiler_gym.util.nearest_names import unknown_name
+from compiler_gym.errors.nearest_names import unknown_name
 
 BITCODE = "bitcode"
 

@@ -1,10 +1,10 @@
-"""Tests of compiler_gym.util.nearest_names."""
+"""Tests of compiler_gym.errors.nearest_names."""
 
 from itertools import count
 
 import pytest
 
-from compiler_gym.util.nearest_names import (
+from compiler_gym.errors.nearest_names import (
     UnknownNameError,
     did_you_mean,
     nearest_names,

@@ -1,4 +1,4 @@
-"""A service executable that is started, watched and ended by this process."""
+"""A service executable that this process starts, watches and ends, and the connection to it."""
 
 import contextlib
 import logging

@@ -1,4 +1,7 @@
-"""Channels of gRPC, by TCP with or without TLS and a token, or by Unix sockets; their errors."""
+"""Channels of gRPC, by TCP with or without TLS and a token, or by Unix sockets.
+
+Also the connections over them, and their errors.
+"""
 
 import contextlib
 import socket

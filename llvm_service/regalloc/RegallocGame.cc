@@ -17,7 +17,9 @@ namespace {
 using grpc::Status;
 using grpc::StatusCode;
 
-ActionList listActions() {
+constexpr char kPrioritiesName[] = "Priorities";
+
+ActionList listEvictions() {
   ActionList list{"Evictions", {}};
   const auto add = [&](const std::string& name, const std::string& description) {
     list.actions.push_back({name, name, description});
@@ -31,6 +33,16 @@ ActionList listActions() {
   return list;
 }
 
+// In the order of Priority.
+ActionList listPriorities() {
+  return {kPrioritiesName,
+          {{"first", "first", "Assigns a register before all live ranges that wait"},
+           {"last", "last", "Assigns a register after all live ranges that wait"},
+           {"sooner", "sooner", "The priority of a live range of the same kind twice as long"},
+           {"later", "later", "The priority of a live range of the same kind half as long"},
+           {"default", "default", "Leaves the decision to LLVM"}}};
+}
+
 GameRules makeRules() {
   Observations observations = listRegallocObservations();
   std::set<std::string> names;
@@ -39,15 +51,17 @@ GameRules makeRules() {
     if (each.space.of_last_action() || names.count(each.space.name()) > 0) continue;
     observations.push_back(std::move(each));
   }
-  const auto start = [](std::shared_ptr<const Program> program, const ActionList& /*actions*/,
+  const auto start = [](std::shared_ptr<const Program> program, const ActionList& actions,
                         const boost::filesystem::path& workingDirectory,
                         std::unique_ptr<Game>& game) {
     std::unique_ptr<RegallocGame> started;
-    RETURN_IF_ERROR(RegallocGame::start(std::move(program), workingDirectory, started));
+    const auto decision = actions.name == kPrioritiesName ? AllocatorDecision::kPriority
+                                                          : AllocatorDecision::kEviction;
+    RETURN_IF_ERROR(RegallocGame::start(std::move(program), decision, workingDirectory, started));
     game = std::move(started);
     return Status::OK;
   };
-  return {{listActions()}, std::move(observations), start};
+  return {{listEvictions(), listPriorities()}, std::move(observations), start};
 }
 
 // True if an observation describes the program after register allocation, rather than the IR before
@@ -74,13 +88,13 @@ const GameRules& regallocGame() {
   return rules;
 }
 
-Status RegallocGame::start(std::shared_ptr<const Program> program,
+Status RegallocGame::start(std::shared_ptr<const Program> program, AllocatorDecision decision,
                            const boost::filesystem::path& workingDirectory,
                            std::unique_ptr<RegallocGame>& game) {
   OwnedModule owned;
   RETURN_IF_ERROR(parseIr(program->bitcode(), owned));
   optimizeAsClang(*owned.module, *levelOf("Oz"));
-  std::unique_ptr<RegallocGame> started(new RegallocGame(program, workingDirectory));
+  std::unique_ptr<RegallocGame> started(new RegallocGame(program, decision, workingDirectory));
   started->optimised_ =
       Compilation::startOn(std::move(program), std::move(owned), workingDirectory);
   started->shown_ = started->optimised_.get();
@@ -92,41 +106,41 @@ Status RegallocGame::start(std::shared_ptr<const Program> program,
 }
 
 Status RegallocGame::generate(llvm::CodeGenFileType type, PlayedAllocation& allocation) {
-  return generateWithEvictions(optimised_->bitcode(), answers_, function_, workingDirectory_, type,
-                               allocation);
+  return generateWithAnswers(optimised_->bitcode(), decision_, answers_, function_,
+                             workingDirectory_, type, allocation);
 }
 
-const EvictionQuestion* RegallocGame::openQuestion() const {
+const AllocatorQuestion* RegallocGame::openQuestion() const {
   const auto& questions = allocation_.questions;
   return answers_.size() < questions.size() ? &questions[answers_.size()] : nullptr;
 }
 
 Status RegallocGame::apply(size_t index, int /*actionsLeft*/, const SessionSettings& /*settings*/,
                            Outcome& outcome) {
-  const EvictionQuestion* question = openQuestion();
+  const AllocatorQuestion* question = openQuestion();
   outcome.hadNoEffect = question == nullptr;
   if (question != nullptr) {
-    const bool isDefault = index == kEvictionCandidates;
+    const bool isDefault = index == question->mask.size();
     if (!isDefault && !question->mask[index]) {
       return {StatusCode::INVALID_ARGUMENT,
               "Candidate " + std::to_string(index) + " does not answer question " +
                   std::to_string(answers_.size()) + " about " + question->function +
                   ". Expected one of " + describeLegal(question->mask)};
     }
-    RETURN_IF_ERROR(answer(isDefault ? kDefaultEviction : static_cast<int64_t>(index)));
+    RETURN_IF_ERROR(answer(isDefault ? kDefaultAnswer : static_cast<int64_t>(index)));
   }
   outcome.endsEpisode = openQuestion() == nullptr;
   return Status::OK;
 }
 
-Status RegallocGame::answer(int64_t candidate) {
-  EvictionQuestion& question = allocation_.questions[answers_.size()];
-  answers_.push_back(candidate);
+Status RegallocGame::answer(int64_t answer) {
+  AllocatorQuestion& question = allocation_.questions[answers_.size()];
+  answers_.push_back(answer);
   // An answer that equals LLVM's own needs no new code.
-  const bool isForeseen = candidate == kDefaultEviction || candidate == question.byDefault;
-  const EvictionQuestion* next = openQuestion();
+  const bool isForeseen = chosenBy(decision_, answer, question.byDefault) == question.byDefault;
+  const AllocatorQuestion* next = openQuestion();
   if (isForeseen && (next == nullptr || !next->features.empty())) {
-    question.decided = candidate != kDefaultEviction;
+    question.decided = answer != kDefaultAnswer;
     ++version_;
     return Status::OK;
   }

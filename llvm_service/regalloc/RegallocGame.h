@@ -7,14 +7,15 @@
 #include <vector>
 
 #include "llvm_service/Game.h"
-#include "llvm_service/regalloc/EvictionFeatures.h"
+#include "llvm_service/regalloc/AdvisorFeatures.h"
 #include "llvm_service/regalloc/PlayedAllocation.h"
 
 namespace compiler_gym::llvm_service {
 
 /// A program that `clang -Oz` has optimised, and answers to the questions of its register
-/// allocator. An action answers the next question: a candidate, or `default` for LLVM's own rule.
-/// The episode ends when there is no further question.
+/// allocator. The questions are about evictions or about priorities. An action answers the next
+/// question: a candidate, or a value of Priority, or `default` for LLVM's own rule. The episode
+/// ends when there is no further question.
 ///
 /// LLVM's own rule answers the remaining questions, so the program is complete at any time: at
 /// first it is that of `clang -Oz -c`. After an answer that differs from LLVM's, code is generated
@@ -22,12 +23,14 @@ namespace compiler_gym::llvm_service {
 /// function, so sessions can be copied.
 class RegallocGame final : public Game {
  public:
+  /// @param decision the questions that the actions answer.
   /// @param workingDirectory the directory for scratch directories.
   [[nodiscard]] static grpc::Status start(std::shared_ptr<const Program> program,
+                                          AllocatorDecision decision,
                                           const boost::filesystem::path& workingDirectory,
                                           std::unique_ptr<RegallocGame>& game);
 
-  /// @param index of a candidate, or kEvictionCandidates for LLVM's own rule.
+  /// @param index of a candidate or of a Priority, or the number of these for LLVM's own rule.
   /// @return INVALID_ARGUMENT if the mask of the question forbids the candidate, or LLVM cannot
   ///     allocate registers after it.
   [[nodiscard]] grpc::Status apply(size_t index, int actionsLeft, const SessionSettings& settings,
@@ -43,25 +46,27 @@ class RegallocGame final : public Game {
 
   /// The program that registers are allocated for.
   const std::string& input() const { return optimised_->bitcode(); }
+  AllocatorDecision decision() const { return decision_; }
   /// The number of answers.
   size_t answers() const { return answers_.size(); }
   const PlayedAllocation& allocation() const { return allocation_; }
   /// Returns the question that the next answer is for; null if there is none.
-  const EvictionQuestion* openQuestion() const;
+  const AllocatorQuestion* openQuestion() const;
   /// The spills that LLVM's rule leads to, for the whole program.
   const std::vector<SpillCounts>& defaultSpills() const { return defaultSpills_; }
 
  private:
-  RegallocGame(std::shared_ptr<const Program> program,
+  RegallocGame(std::shared_ptr<const Program> program, AllocatorDecision decision,
                const boost::filesystem::path& workingDirectory)
-      : program_(std::move(program)), workingDirectory_(workingDirectory) {}
+      : program_(std::move(program)), decision_(decision), workingDirectory_(workingDirectory) {}
 
   [[nodiscard]] grpc::Status generate(llvm::CodeGenFileType type, PlayedAllocation& allocation);
-  [[nodiscard]] grpc::Status answer(int64_t candidate);
+  [[nodiscard]] grpc::Status answer(int64_t answer);
   [[nodiscard]] grpc::Status setFunction(const std::string& name);
   [[nodiscard]] grpc::Status assemble();
 
   const std::shared_ptr<const Program> program_;
+  const AllocatorDecision decision_;
   const boost::filesystem::path workingDirectory_;
   // The program that code is generated for.
   std::unique_ptr<Compilation> optimised_;

@@ -43,10 +43,30 @@ FloatTensor floats(const std::vector<float>& values) {
   return tensor;
 }
 
-Observation featuresObservation() {
-  const std::vector<float> zeros(evictionFeatureSize());
+// The names of the observations about a decision.
+struct Names {
+  const char* features;
+  const char* featureNames;
+  const char* question;
+  const char* table;
+};
+
+constexpr Names namesOf(AllocatorDecision decision) {
+  if (decision == AllocatorDecision::kEviction) {
+    return {"EvictionFeatures", "EvictionFeatureNames", "EvictionQuestion", "Evictions"};
+  }
+  return {"PriorityFeatures", "PriorityFeatureNames", "PriorityQuestion", "Priorities"};
+}
+
+// The open question about a decision; null if there is none, or the game plays the other decision.
+const AllocatorQuestion* openQuestion(const RegallocGame& game, AllocatorDecision decision) {
+  return game.decision() == decision ? game.openQuestion() : nullptr;
+}
+
+Observation featuresObservation(AllocatorDecision decision) {
+  const std::vector<float> zeros(advisorFeatureSize(decision));
   ObservationSpace space;
-  space.set_name("EvictionFeatures");
+  space.set_name(namesOf(decision).features);
   space.set_deterministic(true);
   space.set_platform_dependent(true);
   FloatBox& box = *space.mutable_space()->mutable_float_box();
@@ -54,23 +74,23 @@ Observation featuresObservation() {
   const float infinity = std::numeric_limits<float>::infinity();
   *box.mutable_high() = floats(std::vector<float>(zeros.size(), infinity));
   *space.mutable_default_observation()->mutable_float_tensor() = floats(zeros);
-  const auto compute = [zeros](const RegallocGame& game, Event& event) {
-    const EvictionQuestion* question = game.openQuestion();
+  const auto compute = [=](const RegallocGame& game, Event& event) {
+    const AllocatorQuestion* question = openQuestion(game, decision);
     *event.mutable_float_tensor() = floats(question != nullptr ? question->features : zeros);
     return Status::OK;
   };
   return observationOf<RegallocGame>(space, compute);
 }
 
-Observation featureNamesObservation() {
-  const auto compute = [](const RegallocGame& /*game*/, Event& event) {
+Observation featureNamesObservation(AllocatorDecision decision) {
+  const auto compute = [decision](const RegallocGame& /*game*/, Event& event) {
     std::vector<std::string> names;
     std::vector<std::string> descriptions;
     std::vector<int64_t> sizes;
-    for (const EvictionFeature& feature : evictionFeatures()) {
+    for (const AdvisorFeature& feature : advisorFeatures(decision)) {
       names.emplace_back(feature.name);
       descriptions.emplace_back(feature.description);
-      sizes.push_back(static_cast<int64_t>(feature.size()));
+      sizes.push_back(static_cast<int64_t>(feature.size));
     }
     addTexts(event, "name", names);
     addTexts(event, "description", descriptions);
@@ -79,7 +99,7 @@ Observation featureNamesObservation() {
   };
   return observationOf<RegallocGame>(
       tableSpace(
-          "EvictionFeatureNames",
+          namesOf(decision).featureNames,
           {{"name", Column::kTexts}, {"description", Column::kTexts}, {"size", Column::kIntegers}}),
       compute);
 }
@@ -93,7 +113,7 @@ Observation maskObservation() {
   }
   const auto compute = [](const RegallocGame& game, Event& event) {
     std::vector<int64_t> mask(kEvictionCandidates);
-    if (const EvictionQuestion* question = game.openQuestion()) {
+    if (const auto* question = openQuestion(game, AllocatorDecision::kEviction)) {
       mask.assign(question->mask.begin(), question->mask.end());
     }
     setCounts(mask, event);
@@ -102,7 +122,7 @@ Observation maskObservation() {
   return observationOf<RegallocGame>(space, compute);
 }
 
-void fillQuestion(const EvictionQuestion* question, size_t number, Event& event) {
+void fillQuestion(const AllocatorQuestion* question, size_t number, Event& event) {
   auto& fields = *event.mutable_event_dict()->mutable_event();
   const bool isOpen = question != nullptr;
   fields["number"].set_int64_value(isOpen ? static_cast<int64_t>(number) : -1);
@@ -110,37 +130,43 @@ void fillQuestion(const EvictionQuestion* question, size_t number, Event& event)
   fields["default"].set_int64_value(isOpen ? question->byDefault : -1);
 }
 
-Observation questionObservation() {
+Observation questionObservation(AllocatorDecision decision) {
   ObservationSpace space;
-  space.set_name("EvictionQuestion");
+  space.set_name(namesOf(decision).question);
   space.set_deterministic(true);
   space.set_platform_dependent(true);
   auto& fields = *space.mutable_space()->mutable_space_dict()->mutable_space();
   for (const char* name : {"number", "default"}) fields[name].mutable_int64_value()->set_min(-1);
   fields["function"].mutable_string_value()->mutable_length_range()->set_min(0);
   fillQuestion(nullptr, 0, *space.mutable_default_observation());
-  const auto compute = [](const RegallocGame& game, Event& event) {
-    fillQuestion(game.openQuestion(), game.answers(), event);
+  const auto compute = [decision](const RegallocGame& game, Event& event) {
+    fillQuestion(openQuestion(game, decision), game.answers(), event);
     return Status::OK;
   };
   return observationOf<RegallocGame>(space, compute);
 }
 
-Observation evictionsObservation() {
-  const auto compute = [](const RegallocGame& game, Event& event) {
-    using Question = EvictionQuestion;
-    const std::vector<Question>& questions = game.allocation().questions;
+Observation questionsObservation(AllocatorDecision decision) {
+  const bool isPriority = decision == AllocatorDecision::kPriority;
+  const auto compute = [=](const RegallocGame& game, Event& event) {
+    using Question = AllocatorQuestion;
+    static const std::vector<Question> none;
+    const auto& questions = game.decision() == decision ? game.allocation().questions : none;
     addFunctions(event, questions);
+    if (isPriority) {
+      addColumn(event, "size", questions, [](const Question& each) { return each.rangeSize; });
+    }
     addColumn(event, "default", questions, [](const Question& each) { return each.byDefault; });
     addColumn(event, "chosen", questions, [](const Question& each) { return each.chosen; });
     addColumn(event, "decided", questions, [](const Question& each) { return each.decided; });
     return Status::OK;
   };
-  return observationOf<RegallocGame>(tableSpace("Evictions", {{"function", Column::kTexts},
-                                                              {"default", Column::kIntegers},
-                                                              {"chosen", Column::kIntegers},
-                                                              {"decided", Column::kIntegers}}),
-                                     compute);
+  std::vector<std::pair<std::string, Column>> columns = {{"function", Column::kTexts}};
+  if (isPriority) columns.emplace_back("size", Column::kIntegers);
+  for (const char* name : {"default", "chosen", "decided"}) {
+    columns.emplace_back(name, Column::kIntegers);
+  }
+  return observationOf<RegallocGame>(tableSpace(namesOf(decision).table, columns), compute);
 }
 
 Observation spillsObservation() {
@@ -216,11 +242,17 @@ Observation inputObservation() {
 }  // namespace
 
 Observations listRegallocObservations() {
-  return {featuresObservation(),
-          featureNamesObservation(),
+  constexpr auto kEviction = AllocatorDecision::kEviction;
+  constexpr auto kPriority = AllocatorDecision::kPriority;
+  return {featuresObservation(kEviction),
+          featureNamesObservation(kEviction),
           maskObservation(),
-          questionObservation(),
-          evictionsObservation(),
+          questionObservation(kEviction),
+          questionsObservation(kEviction),
+          featuresObservation(kPriority),
+          featureNamesObservation(kPriority),
+          questionObservation(kPriority),
+          questionsObservation(kPriority),
           spillsObservation(),
           spillMeasure("SpillCount", spillCount, /*isDefault=*/false),
           spillMeasure("SpillCountDefault", spillCount, /*isDefault=*/true),

@@ -6,18 +6,22 @@ namespace compiler_gym::llvm_service {
 
 /// The observations of RegallocGame, besides those of its program.
 ///
-/// - EvictionFeatures: a float vector, the features of the open question: all values of the first
-///   feature, then those of the second, see EvictionFeatures.h. Zeros if there is no question.
-/// - EvictionFeatureNames: the "name", the "description" and the number of values, "size", of each
-///   feature.
+/// About the decisions that are played; the values for other decisions are those of no question:
+/// - EvictionFeatures, PriorityFeatures: a float vector, the features of the open question: all
+///   values of the first feature, then those of the second, see AdvisorFeatures.h. Zeros if there
+///   is no question.
+/// - EvictionFeatureNames, PriorityFeatureNames: the "name", the "description" and the number of
+///   values, "size", of each feature.
 /// - EvictionMask: an int64 vector with 1 for each candidate that can be chosen; zeros if there is
 ///   no question.
-/// - EvictionQuestion: the open question as a dictionary: its "number", the "function", and
-///   "default", the candidate that LLVM's rule chooses. Numbers are -1, and the text is empty, if
-///   there is no further question.
-/// - Evictions: all past and remaining questions, as a dictionary of columns: "function",
-/// "default",
-///   "chosen", and whether the player chose it, "decided".
+/// - EvictionQuestion, PriorityQuestion: the open question as a dictionary: its "number", the
+///   "function", and "default", the candidate or the priority that LLVM's rule chooses. Numbers are
+///   -1, and the text is empty, if there is no further question.
+/// - Evictions, Priorities: all past and remaining questions, as a dictionary of columns:
+///   "function", "default", "chosen", and whether the player chose it, "decided". Priorities also
+///   have the "size" of the live range.
+///
+/// About the program:
 /// - Spills: the functions with spills, reloads or copies as a dictionary of columns: "function",
 ///   "spills", "reloads", "copies", and "cost", the estimated executions of all of these for one
 ///   call of the function, in thousandths.

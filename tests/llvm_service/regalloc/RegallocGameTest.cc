@@ -29,11 +29,12 @@ constexpr size_t kDefault = kEvictionCandidates;
 
 class RegallocGameTest : public ::testing::Test {
  protected:
-  std::unique_ptr<RegallocGame> start(const std::string& program) {
+  std::unique_ptr<RegallocGame> start(const std::string& program,
+                                      AllocatorDecision decision = AllocatorDecision::kEviction) {
     std::shared_ptr<const Program> loaded;
     EXPECT_THAT(Program::load(makeBenchmark(program), 1 << 30, loaded), IsOk());
     std::unique_ptr<RegallocGame> game;
-    EXPECT_THAT(RegallocGame::start(loaded, directory_.path(), game), IsOk());
+    EXPECT_THAT(RegallocGame::start(loaded, decision, directory_.path(), game), IsOk());
     return game;
   }
 
@@ -53,9 +54,10 @@ class RegallocGameTest : public ::testing::Test {
     std::mt19937 random(seed);
     std::vector<size_t> actions;
     while (game.openQuestion() != nullptr && actions.size() < steps) {
-      std::vector<size_t> legal = {kDefault};
-      for (size_t i = 0; i < kEvictionCandidates; ++i) {
-        if (game.openQuestion()->mask[i]) legal.push_back(i);
+      const std::vector<bool>& mask = game.openQuestion()->mask;
+      std::vector<size_t> legal = {mask.size()};
+      for (size_t i = 0; i < mask.size(); ++i) {
+        if (mask[i]) legal.push_back(i);
       }
       actions.push_back(legal[random() % legal.size()]);
       act(game, actions.back());
@@ -86,7 +88,7 @@ TEST_F(RegallocGameTest, BeginsAndEndsWithTheObjectOfLlvmsRule) {
   while (!act(*game, kDefault)) ++answers;
   EXPECT_GT(answers, 50U);
   EXPECT_EQ(game->allocation().output, expected);
-  for (const EvictionQuestion& question : game->allocation().questions) {
+  for (const AllocatorQuestion& question : game->allocation().questions) {
     EXPECT_TRUE(question.mask[question.byDefault]);
     EXPECT_EQ(question.chosen, question.byDefault);
     EXPECT_FALSE(question.decided);
@@ -100,8 +102,8 @@ TEST_F(RegallocGameTest, CandidatesOfLlvmsRuleMakeTheSameObject) {
   std::vector<int64_t> answers;
   for (const auto& question : game->allocation().questions) answers.push_back(question.byDefault);
   PlayedAllocation played;
-  ASSERT_THAT(generateWithEvictions(game->input(), answers, "", directory_.path(),
-                                    llvm::CodeGenFileType::ObjectFile, played),
+  ASSERT_THAT(generateWithAnswers(game->input(), AllocatorDecision::kEviction, answers, "",
+                                  directory_.path(), llvm::CodeGenFileType::ObjectFile, played),
               IsOk());
   EXPECT_EQ(played.output, expected);
   EXPECT_EQ(played.questions.size(), answers.size());
@@ -152,9 +154,77 @@ TEST_F(RegallocGameTest, FeaturesOfLateQuestionsAreComputedInTime) {
   const auto game = start(kernel("json"));
   ASSERT_GT(game->allocation().questions.size(), kFeaturesAhead + 1);
   for (size_t i = 0; i <= kFeaturesAhead; ++i) {
-    ASSERT_EQ(game->openQuestion()->features.size(), evictionFeatureSize());
+    ASSERT_EQ(game->openQuestion()->features.size(),
+              advisorFeatureSize(AllocatorDecision::kEviction));
     act(*game, kDefault);
   }
+}
+
+constexpr auto kPriority = AllocatorDecision::kPriority;
+
+TEST_F(RegallocGameTest, PrioritiesOfLlvmsRuleMakeItsObject) {
+  const auto game = start(kernel("life"), kPriority);
+  const std::string expected = plainObject(game->input());
+  EXPECT_EQ(game->allocation().output, expected);
+  ASSERT_GT(game->allocation().questions.size(), kFeaturesAhead);
+  bool isEnd = false;
+  while (!isEnd) {
+    ASSERT_NE(game->openQuestion(), nullptr);
+    const std::vector<float>& features = game->openQuestion()->features;
+    ASSERT_EQ(features.size(), advisorFeatureSize(kPriority));
+    EXPECT_EQ(features[0], game->openQuestion()->rangeSize);
+    isEnd = act(*game, kPriorities);
+  }
+  EXPECT_EQ(game->allocation().output, expected);
+  for (const AllocatorQuestion& question : game->allocation().questions) {
+    EXPECT_EQ(question.chosen, question.byDefault);
+    EXPECT_FALSE(question.decided);
+  }
+}
+
+TEST_F(RegallocGameTest, PrioritiesChangeTheObject) {
+  const auto game = start(kernel("lzss"), kPriority);
+  const std::string before = game->allocation().output;
+  const std::vector<size_t> actions = playAtRandom(*game, 1, 12);
+  EXPECT_NE(game->allocation().output, before);
+  const std::vector<AllocatorQuestion>& questions = game->allocation().questions;
+  for (size_t i = 0; i < actions.size(); ++i) {
+    EXPECT_EQ(questions[i].decided, actions[i] != kPriorities);
+    if (actions[i] == kFirst) {
+      EXPECT_EQ(questions[i].chosen, 0xffffffff);
+    }
+    if (actions[i] == kLast) {
+      EXPECT_EQ(questions[i].chosen, 0);
+    }
+  }
+  const auto again = start(kernel("lzss"), kPriority);
+  for (const size_t action : actions) act(*again, action);
+  EXPECT_EQ(again->allocation().output, game->allocation().output);
+  EXPECT_EQ(again->openQuestion()->features, game->openQuestion()->features);
+}
+
+TEST_F(RegallocGameTest, SoonerAndLaterChangeTheLengthAlone) {
+  const int64_t kindOfRange = 0x8a000000;
+  const auto chosen = [](int64_t answer, int64_t byDefault) {
+    return chosenBy(kPriority, answer, byDefault);
+  };
+  EXPECT_EQ(chosen(kSooner, kindOfRange + 30), kindOfRange + 60);
+  EXPECT_EQ(chosen(kLater, kindOfRange + 30), kindOfRange + 15);
+  EXPECT_EQ(chosen(kSooner, kindOfRange + 0xf00000), kindOfRange + 0xffffff);
+  EXPECT_EQ(chosen(kSooner, 7), 14);
+  EXPECT_EQ(chosen(kDefaultAnswer, 7), 7);
+}
+
+TEST_F(RegallocGameTest, AsksAboutPrioritiesInOneFunction) {
+  const auto game = start(kernel("lzss"), kPriority);
+  const std::string object = game->allocation().output;
+  const std::string name = game->allocation().questions.back().function;
+  const size_t all = game->allocation().questions.size();
+  std::optional<std::string> reply;
+  ASSERT_THAT(game->handleParameter("llvm.set_function", name, settings(), reply), IsOk());
+  EXPECT_LT(game->allocation().questions.size(), all);
+  for (const auto& question : game->allocation().questions) EXPECT_EQ(question.function, name);
+  EXPECT_EQ(game->allocation().output, object);
 }
 
 TEST_F(RegallocGameTest, ProgramsWithoutQuestionsEndAtOnce) {
@@ -167,13 +237,14 @@ TEST_F(RegallocGameTest, ProgramsWithoutQuestionsEndAtOnce) {
 }
 
 // LLVM sends the name of each function, and waits when nobody reads them.
-TEST_F(RegallocGameTest, ManyFunctionsWithoutQuestions) {
+TEST_F(RegallocGameTest, ManyFunctionsWithFewQuestions) {
   std::string program;
   for (int i = 0; i < 1500; ++i) {
     program +=
         "define i32 @f" + std::string(100, 'x') + std::to_string(i) + "() {\n  ret i32 7\n}\n";
   }
   EXPECT_EQ(start(program)->openQuestion(), nullptr);
+  EXPECT_EQ(start(program, kPriority)->allocation().questions.size(), 1500U);
 }
 
 TEST_F(RegallocGameTest, LeavesNoFiles) {

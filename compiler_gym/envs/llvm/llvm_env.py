@@ -175,9 +175,13 @@ class LlvmEnv(ProgramAccess):
     def _make_action_space(cls, proto: ActionSpace) -> LlvmCommandline:
         space: Any = py_converters.space_from_proto(proto.space, proto.name)
         items = zip(space.names, space.flags, space.descriptions, space.options, strict=True)
-        is_legacy = space.name == _LEGACY_SPACE
-        space_class = LegacyCommandline if is_legacy else cls.action_space_class
+        space_class = cls._action_space_class(space.name)
         return space_class([CommandlineFlag(*item) for item in items], name=space.name)
+
+    @classmethod
+    def _action_space_class(cls, name: str) -> type[LlvmCommandline]:
+        """Returns the class of the action space with a name."""
+        return LegacyCommandline if name == _LEGACY_SPACE else cls.action_space_class
 
     # ----------------------------------------------------------------------------------------------
     # Actions as text.

@@ -8,18 +8,29 @@ import signal
 import struct
 import subprocess
 import tempfile
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from compiler_gym.envs.llvm.regalloc.decisions import Decision, UnitDecisions
+from typing_extensions import override
+
+from compiler_gym.envs.llvm.regalloc.decisions import (
+    EvictionDecision,
+    PriorityDecision,
+    UnitDecisions,
+)
 from compiler_gym.util.commands import CommandError
 
 _POLL_SECONDS = 0.02
 _BYTES = {"int64_t": 8, "int32_t": 4, "float": 4}
-_OPTIONS = (
+_EVICTION_OPTIONS = (
     *("-mllvm", "-regalloc-enable-advisor=release"),
     *("-mllvm", "-regalloc-evict-interactive-channel-base={}"),
+)
+_PRIORITY_OPTIONS = (
+    *("-mllvm", "-regalloc-enable-priority-advisor=release"),
+    *("-mllvm", "-regalloc-priority-interactive-channel-base={}"),
 )
 
 
@@ -39,19 +50,22 @@ def compile_with_decisions(command: Sequence[str | Path], decisions: UnitDecisio
         CommandError: If clang reports errors. An LLVM before 22 does not know the options.
     """
     with tempfile.TemporaryDirectory(prefix="compiler_gym-") as folder:
-        base = f"{folder}/evictions"
+        base = f"{folder}/channel"
         for end in (".in", ".out"):
             os.mkfifo(base + end)
         # This process opens both ends of both: so nobody waits if clang ends early.
         answers = os.open(base + ".in", os.O_RDWR)
         questions = os.open(base + ".out", os.O_RDWR | os.O_NONBLOCK)
         errors = Path(folder, "errors")
+        is_priority = decisions.is_about_priorities
+        options = _PRIORITY_OPTIONS if is_priority else _EVICTION_OPTIONS
+        player = _PriorityPlayer(decisions) if is_priority else _EvictionPlayer(decisions)
         try:
             with errors.open("wb") as file:
-                words = [*map(str, command), *(word.format(base) for word in _OPTIONS)]
+                words = [*map(str, command), *(word.format(base) for word in options)]
                 clang = subprocess.Popen(words, stderr=file, start_new_session=True)
                 try:
-                    _answer(clang, questions, answers, _Player(decisions))
+                    _answer(clang, questions, answers, player)
                 finally:
                     if clang.poll() is None:
                         os.killpg(clang.pid, signal.SIGKILL)
@@ -71,7 +85,7 @@ def _answer(
     while True:
         if select.select([questions], [], [], 0 if has_ended else _POLL_SECONDS)[0]:
             for each in player.take(os.read(questions, 1 << 16)):
-                os.write(answers, struct.pack("<q", each))
+                os.write(answers, each)
         elif has_ended:
             break
         else:
@@ -80,8 +94,11 @@ def _answer(
         player.check_end()
 
 
-class _Player:
+class _Player(ABC):
     """Understands what the allocator sends, and knows the answers."""
+
+    feature: ClassVar[str]
+    """The name of the feature that shows whether a question is the expected one."""
 
     def __init__(self, decisions: UnitDecisions):
         self._left = {name: [*each] for name, each in decisions.functions.items()}
@@ -90,7 +107,7 @@ class _Player:
         self._features: dict[str, tuple[int, int]] = {}
         self._function = ""
 
-    def take(self, data: bytes) -> list[int]:
+    def take(self, data: bytes) -> list[bytes]:
         """Takes bytes that the allocator has sent, and returns the answers to its questions.
 
         Raises:
@@ -127,27 +144,59 @@ class _Player:
                     f"expected {count} questions about {name}, got {count - len(left)}"
                 )
 
-    def _decided(self, tensors: bytes) -> int:
+    @abstractmethod
+    def _encoded(self, decision: Any, values: tuple[int, ...], where: str) -> bytes:
+        """Returns the answer to a question.
+
+        Args:
+            decision: The decision.
+            values: The values of the feature.
+            where: The question, for errors.
+
+        Raises:
+            OtherQuestionsError: If the decision is for another question.
+        """
+
+    def _decided(self, tensors: bytes) -> bytes:
         begin = 0
         for name, (length, count) in self._features.items():
-            if name == "mask":
-                mask = struct.unpack(f"<{count}q", tensors[begin : begin + length])
+            if name == self.feature:
+                values = struct.unpack(f"<{count}q", tensors[begin : begin + length])
                 break
             begin += length
         else:
-            raise OtherQuestionsError("expected a feature named mask, got none")
-        legal = tuple(i for i, is_legal in enumerate(mask) if is_legal)
+            raise OtherQuestionsError(f"expected a feature named {self.feature}, got none")
         left = self._left.get(self._function)
         number = self._counts.get(self._function, 0) - len(left or ())
         where = f"question {number} about {self._function}"
         if not left:
             raise OtherQuestionsError(f"expected no {where}, got one")
-        decision: Decision = left.pop(0)
+        return self._encoded(left.pop(0), values, where)
+
+
+class _EvictionPlayer(_Player):
+    feature = "mask"
+
+    @override
+    def _encoded(self, decision: EvictionDecision, values: tuple[int, ...], where: str) -> bytes:
+        legal = tuple(i for i, is_legal in enumerate(values) if is_legal)
         if legal != decision.legal:
             raise OtherQuestionsError(
                 f"{where}: expected the candidates {_text(decision.legal)}, got {_text(legal)}"
             )
-        return decision.chosen
+        return struct.pack("<q", decision.chosen)
+
+
+class _PriorityPlayer(_Player):
+    feature = "li_size"
+
+    @override
+    def _encoded(self, decision: PriorityDecision, values: tuple[int, ...], where: str) -> bytes:
+        if values != (decision.size,):
+            raise OtherQuestionsError(
+                f"{where}: expected a live range of size {decision.size}, got {_text(values)}"
+            )
+        return struct.pack("<f", decision.priority)
 
 
 def _feature(spec: dict[str, Any]) -> tuple[str, tuple[int, int]]:
@@ -156,5 +205,5 @@ def _feature(spec: dict[str, Any]) -> tuple[str, tuple[int, int]]:
     return spec["name"], (_BYTES[spec["type"]] * count, count)
 
 
-def _text(candidates: Sequence[int]) -> str:
-    return " ".join(map(str, candidates))
+def _text(values: Sequence[int]) -> str:
+    return " ".join(map(str, values))

@@ -13,6 +13,10 @@ A file is text. It has one part for each unit, so that files can be joined with 
 Each line after ``function`` answers one question about it, in LLVM's order: the answer, and the
 candidates that can be chosen. They show whether a compiler asks the same question. ``(default)``
 marks answers that LLVM's own rule gives.
+
+The lines of a unit may answer questions about priorities instead: ``priority 12 of size 240``. The
+live range with the highest number in a function is assigned a register first. The size of the live
+range shows whether a compiler asks the same question.
 """
 
 import re
@@ -26,12 +30,13 @@ CANDIDATES = 33
 NONE = CANDIDATES - 1
 """The candidate that evicts nothing."""
 
-_ANSWER = re.compile(r"(?:candidate-(\d+)|none) of ((?:\d+ )*(?:\d+|none))( \(default\))?")
+_EVICTION = re.compile(r"(?:candidate-(\d+)|none) of ((?:\d+ )*(?:\d+|none))( \(default\))?")
+_PRIORITY = re.compile(r"priority (\d+) of size (\d+)( \(default\))?")
 
 
 @dataclass(frozen=True)
-class Decision:
-    """The answer to a question.
+class EvictionDecision:
+    """The answer to a question about an eviction.
 
     Attributes:
         chosen: The candidate.
@@ -50,16 +55,42 @@ class Decision:
 
 
 @dataclass(frozen=True)
+class PriorityDecision:
+    """The answer to a question about the priority of a live range.
+
+    Attributes:
+        priority: The rank of the priority among those of the function: 0 is assigned last.
+        size: The length of the live range, as LLVM measures it: about 16 for each instruction.
+        is_default: Whether LLVM's own rule gives the same priority.
+    """
+
+    priority: int
+    size: int
+    is_default: bool
+
+    def __str__(self) -> str:
+        return f"priority {self.priority} of size {self.size}" + " (default)" * self.is_default
+
+
+Decision = EvictionDecision | PriorityDecision
+
+
+@dataclass(frozen=True)
 class UnitDecisions:
     """The decisions for one unit.
 
     Attributes:
         unit: The source: the last parts of its path.
-        functions: The answers for each function, in LLVM's order.
+        functions: The answers for each function, in LLVM's order. All are of the same kind.
     """
 
     unit: str
     functions: Mapping[str, tuple[Decision, ...]]
+
+    @property
+    def is_about_priorities(self) -> bool:
+        """True if the answers are priorities rather than evictions."""
+        return any(isinstance(each, PriorityDecision) for each in _first(self.functions))
 
     def is_for(self, source: str | Path) -> bool:
         """Returns whether a path ends with the name of the unit."""
@@ -107,12 +138,16 @@ def read_decisions(path: Path) -> list[UnitDecisions]:
             name, answers = rest, []
             functions[name] = ()
         elif answers is not None and (decision := _decision(line)):
+            if any(type(each) is not type(decision) for each in _first(functions)):
+                raise ValueError(
+                    f"{path}:{number}: expected evictions or priorities in a unit, got both"
+                )
             answers.append(decision)
             functions[name] = (*answers,)
         else:
             raise ValueError(
                 f"{path}:{number}: expected 'unit NAME', 'function NAME' or an answer such as "
-                f"'candidate-3 of 0 1 3 none', got '{line}'"
+                f"'candidate-3 of 0 1 3 none' or 'priority 12 of size 240', got '{line}'"
             )
     return units
 
@@ -137,10 +172,17 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
             yield number, text
 
 
+def _first(functions: Mapping[str, tuple[Decision, ...]]) -> tuple[Decision, ...]:
+    """Returns the first decision, if there is any."""
+    return next((each[:1] for each in functions.values() if each), ())
+
+
 def _decision(line: str) -> Decision | None:
-    match = _ANSWER.fullmatch(line)
+    if match := _PRIORITY.fullmatch(line):
+        return PriorityDecision(int(match[1]), int(match[2]), match[3] is not None)
+    match = _EVICTION.fullmatch(line)
     if match is None:
         return None
     legal = tuple(NONE if word == "none" else int(word) for word in match[2].split())
     chosen = NONE if match[1] is None else int(match[1])
-    return Decision(chosen, legal, match[3] is not None) if chosen in legal else None
+    return EvictionDecision(chosen, legal, match[3] is not None) if chosen in legal else None

@@ -2,7 +2,8 @@
 
 import itertools
 import re
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -12,24 +13,28 @@ from typing_extensions import override
 from compiler_gym.envs.compiler_env import StepResult
 from compiler_gym.envs.llvm.game_env import GameEnv, make_game_rewards
 from compiler_gym.envs.llvm.llvm_command_line import LlvmCommandline
-from compiler_gym.envs.llvm.regalloc.decisions import CANDIDATES, Decision, UnitDecisions
+from compiler_gym.envs.llvm.regalloc.decisions import (
+    Decision,
+    EvictionDecision,
+    PriorityDecision,
+    UnitDecisions,
+)
 from compiler_gym.envs.running_step import RunningStep
 from compiler_gym.spaces import Reward
 
-_EVICTIONS = re.compile(r"evictions<(.*)>")
 _RUN = re.compile(r"([\w-]+?)(?:\*(\d+))?")
 _FUNCTION_KEY, _GET_FUNCTION_KEY = "llvm.set_function", "llvm.get_function"
 
-DEFAULT = CANDIDATES
-"""The action that leaves the answer to LLVM."""
 
+class AnswerCommandline(LlvmCommandline):
+    """Base class of spaces of answers to questions of the register allocator.
 
-class EvictionCommandline(LlvmCommandline):
-    """The integers 0 to 33, each of them the answer to a question about an eviction.
-
-    Several answers have the form ``evictions<default*12;candidate-3;none>``, which is not a command
-    of any tool of LLVM.
+    The last action, ``default``, leaves the answer to LLVM. Several answers have a form such as
+    ``evictions<default*12;candidate-3;none>``, which is not a command of any tool of LLVM.
     """
+
+    text_name: ClassVar[str] = ""
+    """The word before the angle brackets."""
 
     @override
     def to_string(
@@ -51,7 +56,7 @@ class EvictionCommandline(LlvmCommandline):
             for value, run in itertools.groupby(self._checked_list(values))
         ]
         texts = [name if count == 1 else f"{name}*{count}" for name, count in runs]
-        return f"evictions<{';'.join(texts)}>"
+        return f"{self.text_name}<{';'.join(texts)}>"
 
     @override
     def from_string(self, text: str) -> list[int]:
@@ -61,16 +66,28 @@ class EvictionCommandline(LlvmCommandline):
             UnknownNameError: If a part of it is not an action. The text names similar ones.
             ValueError: If the text has another form.
         """
-        match = _EVICTIONS.fullmatch(text.strip())
-        if match is None:
-            raise ValueError(f"expected evictions<default*12;candidate-3;...>, got '{text}'")
+        name, _, rest = text.strip().partition("<")
+        if name != self.text_name or not rest.endswith(">"):
+            raise ValueError(f"expected {self.text_name}<default*12;...>, got '{text}'")
         actions: list[int] = []
-        for part in filter(None, match[1].split(";")):
+        for part in filter(None, rest[:-1].split(";")):
             run = _RUN.fullmatch(part)
             if run is None:
                 raise ValueError(f"expected an action like default or default*12, got '{part}'")
             actions += [self[run[1]]] * int(run[2] or 1)
         return actions
+
+
+class EvictionCommandline(AnswerCommandline):
+    """The integers 0 to 33, each of them the answer to a question about an eviction."""
+
+    text_name = "evictions"
+
+
+class PriorityCommandline(AnswerCommandline):
+    """The integers 0 to 4, each of them the answer to a question about a priority."""
+
+    text_name = "priorities"
 
 
 # What LLVM's own decisions lead to, for each cost. That is where an episode begins.
@@ -92,10 +109,15 @@ def make_regalloc_rewards() -> list[Reward]:
 class RegallocEnv(GameEnv):
     """A program is compiled by ``clang -Oz``, and the actions decide about registers.
 
-    The register allocator asks a question whenever a live range finds no free register: which
-    candidate shall be evicted from its register? The actions ``candidate-0`` to ``candidate-31``
-    are registers in the order in which LLVM prefers them, ``none`` evicts nothing, and ``default``
-    leaves the answer to LLVM. The episode ends with the last question.
+    In the action space ``Evictions``, the register allocator asks a question whenever a live range
+    finds no free register: which candidate shall be evicted from its register? The actions
+    ``candidate-0`` to ``candidate-31`` are registers in the order in which LLVM prefers them, and
+    ``none`` evicts nothing.
+
+    In the action space ``Priorities``, it asks for the priority of each live range that enters its
+    queue: ``first`` and ``last`` are before and after all that wait, ``sooner`` and ``later`` as if
+    the live range were twice or half as long. In both, ``default`` leaves the answer to LLVM. The
+    episode ends with the last question.
 
     LLVM answers the remaining questions, so the program is complete at any time. An episode begins
     with the program of ``clang -Oz``. ``docs/environments/regalloc.md`` has more.
@@ -113,8 +135,7 @@ class RegallocEnv(GameEnv):
     """
 
     service_options: ClassVar[tuple[str, ...]] = ("--game=regalloc",)
-    action_space_names: ClassVar[tuple[str, ...]] = ("Evictions",)
-    action_space_class = EvictionCommandline
+    action_space_names: ClassVar[tuple[str, ...]] = ("Evictions", "Priorities")
 
     def __init__(
         self,
@@ -129,16 +150,29 @@ class RegallocEnv(GameEnv):
             self._set_param(_FUNCTION_KEY, function)
 
     @override
-    def action_masks(self) -> np.ndarray:
-        """Returns the answers to the open question, as bool[34].
+    @classmethod
+    def _action_space_class(cls, name: str) -> type[LlvmCommandline]:
+        return EvictionCommandline if name == "Evictions" else PriorityCommandline
 
-        ``default`` is always one of them. It is the only one if there is no further question.
+    @override
+    def action_masks(self) -> np.ndarray:
+        """Returns the answers to the open question, as bool[n] for n actions.
+
+        ``default`` is always one of them. It is the only one if there is no further question. All
+        answers to a question about a priority are possible.
 
         Raises:
             SessionNotFound: If there is no episode.
         """
-        candidates = self.observation["EvictionMask"].astype(bool)
-        return np.append(candidates, True)
+        if self._is_about_priorities():
+            is_open = self.observation["PriorityQuestion"]["number"] >= 0
+            answers = np.full(len(self.action_space.names) - 1, is_open)
+        else:
+            answers = self.observation["EvictionMask"].astype(bool)
+        return np.append(answers, True)
+
+    def _is_about_priorities(self) -> bool:
+        return isinstance(self.action_space, PriorityCommandline)
 
     @override
     def step(self, action: Any, *args: Any, **kwargs: Any) -> StepResult:
@@ -166,6 +200,8 @@ class RegallocEnv(GameEnv):
         return actions
 
     def _require_legal(self, action: Any) -> None:
+        if self._is_about_priorities():
+            return
         # The service refuses the action, too, but the step would then count as one that failed.
         number = self.action_space[action] if isinstance(action, str) else action
         names = self.action_space.names
@@ -192,20 +228,13 @@ class RegallocEnv(GameEnv):
             SessionNotFound: If there is no episode.
         """
         function = self.send_param(_GET_FUNCTION_KEY, "")
-        answers = iter(self.actions)
         functions: dict[str, list[Decision]] = {}
         with self.sibling() as other:
             other._set_param(_FUNCTION_KEY, "")
             other.reset(benchmark=self.benchmark)
-            while (question := other.observation["EvictionQuestion"])["number"] >= 0:
-                legal = np.flatnonzero(other.observation["EvictionMask"]).tolist()
-                is_asked = function in ("", question["function"])
-                answer = next(answers, DEFAULT) if is_asked else DEFAULT
-                chosen = question["default"] if answer == DEFAULT else answer
-                functions.setdefault(question["function"], []).append(
-                    Decision(chosen, tuple(legal), chosen == question["default"])
-                )
-                other.step(answer)
+            play = _play_priorities if self._is_about_priorities() else _play_evictions
+            for name, decision in play(other, self.actions, function):
+                functions.setdefault(name, []).append(decision)
         return UnitDecisions(unit, {name: tuple(each) for name, each in functions.items()})
 
     @override
@@ -229,3 +258,42 @@ class RegallocEnv(GameEnv):
         path = Path(path).expanduser()
         path.write_bytes(self.observation["ObjectFile"].tobytes())
         return path
+
+
+def _play_evictions(
+    env: RegallocEnv, actions: Iterable[int], function: str
+) -> Iterator[tuple[str, EvictionDecision]]:
+    """Plays actions about a function, or about all if it is "", and yields all decisions."""
+    answers = iter(actions)
+    default = env.action_space["default"]
+    while (question := env.observation["EvictionQuestion"])["number"] >= 0:
+        legal = np.flatnonzero(env.observation["EvictionMask"]).tolist()
+        is_asked = function in ("", question["function"])
+        answer = next(answers, default) if is_asked else default
+        chosen = question["default"] if answer == default else answer
+        is_default = chosen == question["default"]
+        yield question["function"], EvictionDecision(chosen, tuple(legal), is_default)
+        env.step(answer)
+
+
+def _play_priorities(
+    env: RegallocEnv, actions: Iterable[int], function: str
+) -> Iterator[tuple[str, PriorityDecision]]:
+    """Plays actions about a function, or about all if it is "", and yields all decisions."""
+    asked = list(env.observation["Priorities"]["function"])
+    before = asked.index(function) if function in asked else 0
+    answers = [env.action_space["default"]] * before + [*actions]
+    if answers:
+        env.multistep(answers)
+    table = env.observation["Priorities"]
+    of_function: dict[str, set[int]] = defaultdict(set)
+    for name, priority in zip(table["function"], table["chosen"], strict=True):
+        of_function[name].add(priority)
+    ranks = {
+        name: {priority: rank for rank, priority in enumerate(sorted(priorities))}
+        for name, priorities in of_function.items()
+    }
+    for name, size, default, chosen in zip(
+        table["function"], table["size"], table["default"], table["chosen"], strict=True
+    ):
+        yield name, PriorityDecision(ranks[name][chosen], int(size), bool(chosen == default))

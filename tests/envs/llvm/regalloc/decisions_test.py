@@ -2,6 +2,8 @@
 
 import subprocess
 import sys
+from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +13,8 @@ from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.regalloc.channel import OtherQuestionsError, compile_with_decisions
 from compiler_gym.envs.llvm.regalloc.decisions import (
     NONE,
-    Decision,
+    EvictionDecision,
+    PriorityDecision,
     UnitDecisions,
     decisions_for,
     read_decisions,
@@ -42,6 +45,7 @@ def fixture_episode(tmp_path_factory):
         env.write_input(folder / "program.bc")
         decisions = env.decisions("lzss/program.c")
         evictions = env.observation["Evictions"]
+    assert not decisions.is_about_priorities
     made = [each.chosen for answers in decisions.functions.values() for each in answers]
     assert made == evictions["chosen"].tolist()
     return folder, decisions
@@ -67,9 +71,19 @@ def fixture_cc(tmp_path, monkeypatch):
 def test_files_are_read_as_written(tmp_path):
     first = UnitDecisions(
         "a/b.c",
-        {"f": (Decision(3, (0, 1, 3, NONE), False), Decision(NONE, (2, NONE), True)), "g": ()},
+        {
+            "f": (
+                EvictionDecision(3, (0, 1, 3, NONE), False),
+                EvictionDecision(NONE, (2, NONE), True),
+            ),
+            "g": (),
+        },
     )
-    second = UnitDecisions("c.c", {"f": (Decision(0, (0,), True),)})
+    second = UnitDecisions(
+        "c.c", {"f": (PriorityDecision(12, 240, False), PriorityDecision(0, 16, True))}
+    )
+    assert second.is_about_priorities
+    assert not first.is_about_priorities
     path = tmp_path / "decisions"
     write_decisions(path, [first, second], "two units")
     assert path.read_text().splitlines()[:5] == [
@@ -78,6 +92,10 @@ def test_files_are_read_as_written(tmp_path):
         "function f",
         "candidate-3 of 0 1 3 none",
         "none of 2 none (default)",
+    ]
+    assert path.read_text().splitlines()[-2:] == [
+        "priority 12 of size 240",
+        "priority 0 of size 16 (default)",
     ]
     assert read_decisions(path) == [first, second]
     assert first.is_for("/somewhere/a/b.c")
@@ -94,13 +112,27 @@ def test_the_most_exact_name_of_a_source_counts(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "text", ["function f", "unit a\nnone of none", "unit a\nfunction f\ncandidate-2 of 0 1", "unit"]
+    "text",
+    [
+        "function f",
+        "unit a\nnone of none",
+        "unit a\nfunction f\ncandidate-2 of 0 1",
+        "unit a\nfunction f\npriority first of size 16",
+        "unit",
+    ],
 )
 def test_wrong_lines_are_named(tmp_path, text):
     path = tmp_path / "decisions"
     path.write_text(text)
     number, line = len(text.splitlines()), text.splitlines()[-1]
     with pytest.raises(ValueError, match=rf"decisions:{number}: expected .*, got '{line}'"):
+        read_decisions(path)
+
+
+def test_a_unit_has_decisions_of_one_kind(tmp_path):
+    path = tmp_path / "decisions"
+    path.write_text("unit a\nfunction f\nnone of 2 none\nfunction g\npriority 0 of size 16\n")
+    with pytest.raises(ValueError, match="decisions:5: expected evictions or priorities in a unit"):
         read_decisions(path)
 
 
@@ -127,13 +159,64 @@ def test_a_stock_clang_makes_the_object_file_of_the_episode(episode, tmp_path):
         compile_with_decisions([*command, "--no-such-option"], decisions)
 
 
+@pytest.fixture(scope="module", name="priorities")
+def fixture_priorities(tmp_path_factory):
+    """An episode of random priorities in one function: its folder and decisions."""
+    folder = tmp_path_factory.mktemp("priorities")
+    spaces = {"benchmark": LZSS, "action_space": "Priorities"}
+    with compiler_gym.make("llvm-regalloc-v0", **spaces) as env:
+        try:
+            env.reset()
+        except NotImplementedError as error:  # An LLVM before 22.
+            pytest.skip(str(error))
+        [(name, _)] = Counter(env.observation["Priorities"]["function"]).most_common(1)
+        size = env.observation["ObjectTextSizeBytes"]
+    with compiler_gym.make("llvm-regalloc-v0", **spaces, function=name) as env:
+        env.reset()
+        env.multistep(np.random.default_rng(1).integers(0, 5, size=12).tolist())
+        assert env.observation["ObjectTextSizeBytes"] != size
+        env.write_object(folder / "episode.o")
+        env.write_input(folder / "program.bc")
+        decisions = env.decisions("lzss/program.c")
+    assert len(decisions.functions) > 1
+    assert not all(each.is_default for each in decisions.functions[name])
+    for other in decisions.functions.keys() - {name}:
+        assert all(each.is_default for each in decisions.functions[other])
+    return folder, decisions
+
+
+def test_a_stock_clang_repeats_priorities(priorities, tmp_path, cc):
+    folder, decisions = priorities
+    clang = [tools.clang_path(), "-Oz", "-Xclang", "-disable-llvm-passes", "-fno-addrsig"]
+    command = [*clang, "-c", folder / "program.bc", "-o", tmp_path / "stock.o"]
+    compile_with_decisions(command, decisions)
+    assert (tmp_path / "stock.o").read_bytes() == (folder / "episode.o").read_bytes()
+    path = tmp_path / "decisions"
+    write_decisions(path, [decisions], "an episode")
+    unit, log, stderr = cc(SOURCE, "-std=c11", "-w", policy=path)
+    assert (log[0], stderr) == ("regalloc", "")
+    assert read_object(unit).code == read_object(folder / "episode.o").code
+
+
+def test_other_questions_about_priorities_are_errors(priorities, tmp_path):
+    folder, decisions = priorities
+    name, answers = next(iter(decisions.functions.items()))
+    other = replace(answers[0], size=answers[0].size + 1)
+    changed = replace(decisions, functions={**decisions.functions, name: (other, *answers[1:])})
+    clang = [tools.clang_path(), "-Oz", "-c", folder / "program.bc", "-o", tmp_path / "other.o"]
+    with pytest.raises(
+        OtherQuestionsError, match=f"question 0 about {name}: expected a live range of"
+    ):
+        compile_with_decisions([*clang, "-Xclang", "-disable-llvm-passes"], changed)
+
+
 @pytest.mark.parametrize(
     ("change", "why"),
     [
         (lambda answers: answers[:-1], "expected no question {last} about {name}, got one"),
         (lambda answers: (*answers, answers[0]), "expected {more} questions about {name}, got"),
         (
-            lambda answers: (Decision(NONE, (NONE,), False), *answers[1:]),
+            lambda answers: (EvictionDecision(NONE, (NONE,), False), *answers[1:]),
             "question 0 about {name}: expected the candidates 32, got ",
         ),
     ],

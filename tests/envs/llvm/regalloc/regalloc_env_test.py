@@ -31,6 +31,13 @@ def env(shared_env):
         yield env
 
 
+@pytest.fixture
+def priorities(shared_env):
+    with shared_env.sibling() as env:
+        env.reset(action_space="Priorities", observation_space="PriorityFeatures")
+        yield env
+
+
 def play(env, seed, count=6):
     """Takes random steps among those that are possible."""
     rng = np.random.default_rng(seed)
@@ -69,6 +76,63 @@ def test_questions(env):
         assert (features[:33] == env.observation["EvictionMask"]).all()
         assert env.action_masks().tolist() == [*features[:33].astype(bool), True]
         env.step("default")
+
+
+def test_questions_about_priorities(priorities):
+    env = priorities
+    assert env.action_space.names == ["first", "last", "sooner", "later", "default"]
+    table = env.observation["Priorities"]
+    assert len(table["default"]) > 100
+    for number in range(3):
+        question = env.observation["PriorityQuestion"]
+        assert question["number"] == number
+        assert question["function"] == table["function"][number]
+        assert question["default"] == table["default"][number]
+        assert env.observation["PriorityFeatures"][0] == table["size"][number]
+        features, reward, done, info = env.step("default")
+        assert features in env.observation_space
+        assert (reward, done) == (0, False)
+        assert info["action_mask"].tolist() == [True] * 5
+    assert env.observation["PriorityFeatureNames"]["name"].tolist() == [
+        "li_size",
+        "stage",
+        "weight",
+    ]
+
+
+def test_priorities_of_llvm_are_clang_oz(priorities, env):
+    *_, done, info = priorities.multistep(
+        ["default"] * len(priorities.observation["Priorities"]["default"])
+    )
+    assert done
+    assert priorities.observation["PriorityQuestion"]["number"] == -1
+    assert info["action_mask"].tolist() == [False] * 4 + [True]
+    assert priorities.observation["ObjectFile"].tobytes() == env.observation["ObjectFile"].tobytes()
+
+
+def test_observations_of_other_decisions_are_those_of_no_question(priorities, env):
+    for other, kind in ((priorities, "Eviction"), (env, "Priority")):
+        question = {"number": -1, "function": "", "default": -1}
+        assert other.observation[f"{kind}Question"] == question
+        assert not other.observation[f"{kind}Features"].any()
+    assert not priorities.observation["EvictionMask"].any()
+    assert len(priorities.observation["Evictions"]["default"]) == 0
+    assert len(env.observation["Priorities"]["default"]) == 0
+
+
+def test_priorities_are_forked_replayed_and_validated(priorities):
+    play(priorities, seed=3, count=8)
+    assert priorities.observation["Priorities"]["decided"].any()
+    with priorities.fork() as fork:
+        assert fork.step("last")[1] is not None
+        longer, object_file = fork.state, fork.observation["ObjectFile"].tobytes()
+    assert longer.commandline.startswith("priorities<")
+    assert longer.commandline.endswith("last>")
+    priorities.reset()
+    priorities.multistep(priorities.commandline_to_actions(longer.commandline))
+    assert priorities.observation["ObjectFile"].tobytes() == object_file
+    result = priorities.validate(longer)
+    assert result.okay(), result
 
 
 def test_rewards_add_up_to_the_saving(env):

@@ -12,13 +12,21 @@ import compiler_gym
 from compiler_gym.envs.llvm.regalloc.decisions import write_decisions
 
 
-def others(env, default: int) -> list[int]:
-    """Returns the answers to the open question other than LLVM's: the two with the least weight."""
+def other_evictions(env) -> list[int]:
+    """Returns the candidates other than LLVM's: the two with the least weight."""
     names = list(env.observation["EvictionFeatureNames"]["name"])
     candidates = env.observation["EvictionFeatures"][:-1].reshape(-1, 33)
     weights = candidates[names.index("use_def_density")]
+    default = env.observation["EvictionQuestion"]["default"]
     legal = [i for i in np.flatnonzero(env.observation["EvictionMask"]) if i != default]
     return sorted(legal, key=lambda i: weights[i])[:2]
+
+
+def others(env) -> list[str]:
+    """Returns the answers to the open question that are worth a try, besides LLVM's."""
+    if env.action_space.name == "Priorities":
+        return ["first", "last"]
+    return ["none" if i == 32 else f"candidate-{i}" for i in other_evictions(env)]
 
 
 def search(env, budget: int) -> Iterator[tuple[int, float]]:
@@ -28,21 +36,21 @@ def search(env, budget: int) -> Iterator[tuple[int, float]]:
     far as the budget goes. An answer other than LLVM's is kept if it makes the code smaller.
     """
     env.reset()
-    stride = max(1, math.ceil(2 * len(env.observation["Evictions"]["default"]) / budget))
+    questions = len(env.observation[env.action_space.name]["default"])
+    stride = max(1, math.ceil(2 * questions / budget))
     tried = 0
-    while env.observation["EvictionQuestion"]["number"] >= 0:
-        question = env.observation["EvictionQuestion"]
+    done = questions == 0
+    while not done:
         best, answer = 0.0, "default"
-        if question["number"] % stride == 0:
-            for other in others(env, question["default"]):
-                if tried == budget:
-                    return
-                tried += 1
-                with env.fork() as fork:
-                    reward = fork.step(int(other))[1]
-                if reward > best:
-                    best, answer = reward, int(other)
-        env.step(answer)
+        for other in others(env) if len(env.actions) % stride == 0 else ():
+            if tried == budget:
+                return
+            tried += 1
+            with env.fork() as fork:
+                reward = fork.step(other)[1]
+            if reward > best:
+                best, answer = reward, other
+        _, _, done, _ = env.step(answer)
         yield tried, env.episode_reward
 
 
@@ -56,9 +64,15 @@ def main(
     unit: Annotated[
         str, typer.Option(help="The source that the decisions are for: the end of its path.")
     ] = "program.c",
+    action_space: Annotated[str, typer.Option(help="Evictions or Priorities.")] = "Evictions",
 ) -> None:
     """Search for answers that make the code smaller than clang -Oz does."""
-    with compiler_gym.make("llvm-regalloc-v0", benchmark=benchmark, reward_space=reward) as env:
+    with compiler_gym.make(
+        "llvm-regalloc-v0",
+        benchmark=benchmark,
+        action_space=action_space,
+        reward_space=reward,
+    ) as env:
         best = 0.0
         for tried, total in search(env, budget):
             if total > best:

@@ -58,10 +58,11 @@ def test_local_search_of_inlining():
     assert float(share[1]) > 0
 
 
-def test_local_search_of_register_allocation():
+@pytest.mark.parametrize("budget", [["24"], ["8", "--action-space", "Priorities"]])
+def test_local_search_of_register_allocation(budget):
     """Answers other than LLVM's make the code smaller than -Oz does."""
     program = ["--benchmark", "benchmark://kernels-v0/lzss"]
-    last = run("regalloc_search", *program, "--budget", "24").splitlines()[-1]
+    last = run("regalloc_search", *program, "--budget", *budget).splitlines()[-1]
     total = re.fullmatch(r"([\d.e+-]+) of ObjectTextSizeNorm in total: .*SpillCost.*", last)
     assert float(total[1]) > 0
 

@@ -206,13 +206,17 @@ def test_runs(env):
     assert len(env.observation["Runtime"]) == 2
 
 
-def test_gymnasium():
-    env = gymnasium.make(ID)
+PRIORITIES = {"action_space": "Priorities", "observation_space": "PriorityFeatures"}
+
+
+@pytest.mark.parametrize(("spaces", "actions"), [({}, 34), (PRIORITIES, 5)])
+def test_gymnasium(spaces, actions):
+    env = gymnasium.make(ID, **spaces)
     observation, info = env.reset(seed=1)
     assert observation in env.observation_space
     assert info["action_mask"].any()
     *_, info = env.step(env.action_space.sample(info["action_mask"].astype(np.int8)))
-    assert info["action_mask"].shape == (34,)
+    assert info["action_mask"].shape == (actions,)
     env.close()
 
 

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from compiler_gym.envs.llvm.benchmarks.own_programs import benchmark
     from compiler_gym.envs.llvm.inline_env import InlineEnv
     from compiler_gym.envs.llvm.llvm_env import LlvmEnv
+    from compiler_gym.envs.llvm.regalloc.inline_regalloc_env import InlineRegallocEnv
     from compiler_gym.envs.llvm.regalloc.regalloc_env import RegallocEnv
     from compiler_gym.envs.mlir.mlir_env import MlirEnv
     from compiler_gym.envs.registration import LlvmId
@@ -92,6 +93,15 @@ if TYPE_CHECKING:
         wrappers: Wrappers = (),
         **kwargs: Any,
     ) -> RegallocEnv: ...
+    @overload
+    def make(
+        id: Literal["llvm-inline-regalloc-v0"],
+        max_episode_steps: int | None = None,
+        benchmarks: BenchmarkChoice | None = None,
+        random_benchmarks: bool = False,
+        wrappers: Wrappers = (),
+        **kwargs: Any,
+    ) -> InlineRegallocEnv: ...
     @overload
     def make(
         id: Literal["gcc-v0"],

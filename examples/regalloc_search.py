@@ -1,4 +1,4 @@
-"""Local search over register allocation: tries other answers than those of LLVM."""
+"""Local search over decisions of code generation: tries other answers than those of LLVM."""
 
 import math
 from collections.abc import Iterator
@@ -10,6 +10,8 @@ import typer
 
 import compiler_gym
 from compiler_gym.envs.llvm.regalloc.decisions import write_decisions
+
+WITH_CALLS = "InlineThenEvict"
 
 
 def other_evictions(env) -> list[int]:
@@ -26,6 +28,10 @@ def others(env) -> list[str]:
     """Returns the answers to the open question that are worth a try, besides LLVM's."""
     if env.action_space.name == "Priorities":
         return ["first", "last"]
+    if env.action_space.name == WITH_CALLS:
+        question = env.observation["InlineQuestion"]
+        if question["number"] >= 0:
+            return ["keep" if question["default"] else "inline"]
     return ["none" if i == 32 else f"candidate-{i}" for i in other_evictions(env)]
 
 
@@ -36,10 +42,14 @@ def search(env, budget: int) -> Iterator[tuple[int, float]]:
     far as the budget goes. An answer other than LLVM's is kept if it makes the code smaller.
     """
     env.reset()
-    questions = len(env.observation[env.action_space.name]["default"])
-    stride = max(1, math.ceil(2 * questions / budget))
+    if env.action_space.name == WITH_CALLS:
+        answers = len(env.observation["InlineDecisions"]["default"])
+        answers += 2 * len(env.observation["Evictions"]["default"])
+    else:
+        answers = 2 * len(env.observation[env.action_space.name]["default"])
+    stride = max(1, math.ceil(answers / budget))
     tried = 0
-    done = questions == 0
+    done = answers == 0
     while not done:
         best, answer = 0.0, "default"
         for other in others(env) if len(env.actions) % stride == 0 else ():
@@ -64,11 +74,15 @@ def main(
     unit: Annotated[
         str, typer.Option(help="The source that the decisions are for: the end of its path.")
     ] = "program.c",
-    action_space: Annotated[str, typer.Option(help="Evictions or Priorities.")] = "Evictions",
+    action_space: Annotated[
+        str, typer.Option(help=f"Evictions, Priorities, or {WITH_CALLS}.")
+    ] = "Evictions",
 ) -> None:
     """Search for answers that make the code smaller than clang -Oz does."""
+    if action_space == WITH_CALLS and output is not None:
+        raise typer.BadParameter("--output is for decisions about registers alone")
     with compiler_gym.make(
-        "llvm-regalloc-v0",
+        "llvm-inline-regalloc-v0" if action_space == WITH_CALLS else "llvm-regalloc-v0",
         benchmark=benchmark,
         action_space=action_space,
         reward_space=reward,

@@ -24,8 +24,8 @@ std::string defaultBaselineCache() {
 
 DEFINE_string(game, "passes",
               "What the actions of sessions are: 'passes', one after the other, the decisions of "
-              "the inliner of clang -Oz, 'inlining', or those of its register allocator, "
-              "'regalloc'.");
+              "the inliner of clang -Oz, 'inlining', those of its register allocator, "
+              "'regalloc', or first the former and then the latter, 'inline-regalloc'.");
 
 DEFINE_uint64(max_program_bytes, 256 << 20, "The largest program accepted, in bytes.");
 

@@ -10,6 +10,7 @@ constexpr std::pair<const char*, GameRulesFunction> kGames[] = {
     {"passes", passGame},
     {"inlining", inlineGame},
     {"regalloc", regallocGame},
+    {"inline-regalloc", inlineRegallocGame},
 };
 
 }  // namespace

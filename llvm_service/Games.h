@@ -15,11 +15,14 @@ const GameRules& passGame();
 const GameRules& inlineGame();
 /// The actions are decisions of the register allocator. See RegallocGame.h.
 const GameRules& regallocGame();
+/// The actions are decisions about inlining, then those of the register allocator. See
+/// InlineRegallocGame.h.
+const GameRules& inlineRegallocGame();
 
 /// The game that the flag --game names; null if there is none.
 GameRulesFunction findGame(const std::string& name);
 
-/// The names that findGame() knows: "passes or inlining or regalloc".
+/// The names that findGame() knows: "passes or inlining or ...".
 std::string namesOfGames();
 
 }  // namespace compiler_gym::llvm_service

@@ -36,6 +36,10 @@ _ENVIRONMENTS: dict[LlvmId, dict[str, str]] = {
 _GAMES = {
     "llvm-inline-v0": ("inline_env:InlineEnv", "InlineFeatures"),
     "llvm-regalloc-v0": ("regalloc.regalloc_env:RegallocEnv", "EvictionFeatures"),
+    "llvm-inline-regalloc-v0": (
+        "regalloc.inline_regalloc_env:InlineRegallocEnv",
+        "DecisionFeatures",
+    ),
 }
 
 _FOR_LEARNERS = {"observation_space": "Autophase", "reward_space": "IrInstructionCountOz"}

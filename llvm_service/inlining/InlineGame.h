@@ -70,6 +70,8 @@ class InlineGame final : public Game {
 
   /// The following is from the last update.
 
+  /// Counts the programs that decisions have led to.
+  uint64_t updates() const { return version_; }
   /// Counts the updates and the answers.
   uint64_t version() const { return version_ + answers_.size(); }
   Compilation& compilation() final { return *compilation_; }

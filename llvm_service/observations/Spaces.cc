@@ -177,6 +177,13 @@ void setCounts(const std::vector<int64_t>& counts, Event& event) {
   tensor->mutable_value()->Add(counts.begin(), counts.end());
 }
 
+FloatTensor floatTensor(const std::vector<float>& values) {
+  FloatTensor tensor;
+  tensor.add_shape(static_cast<int64_t>(values.size()));
+  tensor.mutable_value()->Add(values.begin(), values.end());
+  return tensor;
+}
+
 void setBytes(std::string bytes, Event& event) {
   event.mutable_byte_tensor()->add_shape(bytes.size());
   event.mutable_byte_tensor()->set_value(std::move(bytes));

@@ -38,6 +38,9 @@ ObservationSpace flagSpace(const std::string& name);
 /// Seconds, any number of measurements of them. Not deterministic.
 ObservationSpace secondsSpace(const std::string& name);
 
+/// The values as a vector.
+FloatTensor floatTensor(const std::vector<float>& values);
+
 /// A vector of floating point numbers of any length.
 ObservationSpace vectorSpace(const std::string& name);
 

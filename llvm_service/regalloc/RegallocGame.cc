@@ -105,6 +105,25 @@ Status RegallocGame::start(std::shared_ptr<const Program> program, AllocatorDeci
   return Status::OK;
 }
 
+Status RegallocGame::restart(OwnedModule optimised) {
+  auto former = std::exchange(
+      optimised_, Compilation::startOn(program_, std::move(optimised), workingDirectory_));
+  std::vector<int64_t> formerAnswers;
+  answers_.swap(formerAnswers);
+  PlayedAllocation allocation;
+  const Status status = generate(llvm::CodeGenFileType::ObjectFile, allocation);
+  if (!status.ok()) {
+    optimised_ = std::move(former);
+    answers_.swap(formerAnswers);
+    return status;
+  }
+  shown_ = optimised_.get();
+  allocation_ = std::move(allocation);
+  ++version_;
+  ++allocations_;
+  return Status::OK;
+}
+
 Status RegallocGame::generate(llvm::CodeGenFileType type, PlayedAllocation& allocation) {
   return generateWithAnswers(optimised_->bitcode(), decision_, answers_, function_,
                              workingDirectory_, type, allocation);

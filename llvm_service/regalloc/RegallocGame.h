@@ -39,6 +39,11 @@ class RegallocGame final : public Game {
   Compilation& compilation() final { return *shown_; }
   uint64_t versionFor(const ObservationSpace& /*space*/) final { return version_; }
 
+  /// Begins anew with another program, which has been optimised. Whatever is said by default stays.
+  ///
+  /// @return INVALID_ARGUMENT if code cannot be generated; the game goes on as it was.
+  [[nodiscard]] grpc::Status restart(OwnedModule optimised);
+
   /// Knows llvm.{set,get}_function: the function that questions are about, all if empty.
   [[nodiscard]] grpc::Status handleParameter(const std::string& key, const std::string& value,
                                              const SessionSettings& settings,

@@ -36,13 +36,6 @@ void addFunctions(Event& table, const std::vector<Element>& elements) {
   addTexts(table, "function", functions);
 }
 
-FloatTensor floats(const std::vector<float>& values) {
-  FloatTensor tensor;
-  tensor.add_shape(static_cast<int64_t>(values.size()));
-  tensor.mutable_value()->Add(values.begin(), values.end());
-  return tensor;
-}
-
 // The names of the observations about a decision.
 struct Names {
   const char* features;
@@ -70,13 +63,13 @@ Observation featuresObservation(AllocatorDecision decision) {
   space.set_deterministic(true);
   space.set_platform_dependent(true);
   FloatBox& box = *space.mutable_space()->mutable_float_box();
-  *box.mutable_low() = floats(zeros);
+  *box.mutable_low() = floatTensor(zeros);
   const float infinity = std::numeric_limits<float>::infinity();
-  *box.mutable_high() = floats(std::vector<float>(zeros.size(), infinity));
-  *space.mutable_default_observation()->mutable_float_tensor() = floats(zeros);
+  *box.mutable_high() = floatTensor(std::vector<float>(zeros.size(), infinity));
+  *space.mutable_default_observation()->mutable_float_tensor() = floatTensor(zeros);
   const auto compute = [=](const RegallocGame& game, Event& event) {
     const AllocatorQuestion* question = openQuestion(game, decision);
-    *event.mutable_float_tensor() = floats(question != nullptr ? question->features : zeros);
+    *event.mutable_float_tensor() = floatTensor(question != nullptr ? question->features : zeros);
     return Status::OK;
   };
   return observationOf<RegallocGame>(space, compute);

@@ -154,7 +154,7 @@ def test_environment_pages_name_the_defaults_of_gymnasium(name, note):
         assert f"gymnasium.make() alone {note}" in plain
 
 
-@pytest.mark.parametrize("name", ["llvm", "gcc", "mlir", "inlining", "regalloc"])
+@pytest.mark.parametrize("name", ["llvm", "gcc", "mlir", "inlining", "regalloc", "inline-regalloc"])
 def test_environment_pages_have_the_same_form(name):
     text = (SITE / f"environments/{name}.html").read_text(encoding="utf-8")
     form = ["actions", "observations", "rewards", "starting-state", "episode-end"]

@@ -18,10 +18,10 @@ from compiler_gym.wrappers import AutophaseNorm, LastActions
 
 FATAL = "trigger-crash-module"
 IDS = [id for id in compiler_gym.COMPILER_GYM_ENVS if id.startswith("llvm-")]
-IDS_OF_DECISIONS = ["llvm-inline-v0", "llvm-regalloc-v0"]
+IDS_OF_DECISIONS = ["llvm-inline-v0", "llvm-regalloc-v0", "llvm-inline-regalloc-v0"]
 IDS_OF_PASSES = [id for id in IDS if id not in IDS_OF_DECISIONS]
-# The checker takes actions without looking at the mask, and llvm-regalloc-v0 refuses some.
-IDS_OF_CHECKER = [id for id in IDS if id != "llvm-regalloc-v0"]
+# The checker takes actions without looking at the mask, and the others refuse some.
+IDS_OF_CHECKER = [id for id in IDS if id not in IDS_OF_DECISIONS[1:]]
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ EPISODES = {
     "llvm-ir-codesize-v0": ("Ir", "ObjectTextSizeOz"),
     "llvm-inline-v0": ("InlineFeatures", "ObjectTextSizeNorm"),
     "llvm-regalloc-v0": ("EvictionFeatures", "ObjectTextSizeNorm"),
+    "llvm-inline-regalloc-v0": ("DecisionFeatures", "ObjectTextSizeNorm"),
 }
 
 

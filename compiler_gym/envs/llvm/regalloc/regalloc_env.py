@@ -23,6 +23,7 @@ from compiler_gym.envs.running_step import RunningStep
 from compiler_gym.spaces import Reward
 
 _RUN = re.compile(r"([\w-]+?)(?:\*(\d+))?")
+_QUESTIONS = {"Evictions": "EvictionQuestion", "Priorities": "PriorityQuestion"}
 _FUNCTION_KEY, _GET_FUNCTION_KEY = "llvm.set_function", "llvm.get_function"
 
 
@@ -106,7 +107,99 @@ def make_regalloc_rewards() -> list[Reward]:
     return make_game_rewards(_COSTS)
 
 
-class RegallocEnv(GameEnv):
+def describe_question(question: dict[str, Any]) -> str:
+    """Describes a question about registers in a few words; empty if there is none.
+
+    Args:
+        question: The value of ``EvictionQuestion`` or ``PriorityQuestion``.
+    """
+    number = question["number"]
+    return "" if number < 0 else f"question {number} about {question['function']}"
+
+
+class AllocationEnv(GameEnv):
+    """Base class of environments whose actions decide about registers.
+
+    Steps with an action that the mask forbids raise ``ValueError``, and the episode goes on.
+
+    Args:
+        *args: Arguments of :class:`GameEnv`.
+        rewards: The rewards; by default those of :func:`make_regalloc_rewards`.
+        **kwargs: As ``*args``.
+
+    Raises:
+        Exception: Any error of :class:`GameEnv`.
+    """
+
+    def __init__(self, *args: Any, rewards: Iterable[Reward] | None = None, **kwargs: Any):
+        rewards = make_regalloc_rewards() if rewards is None else rewards
+        super().__init__(*args, rewards=rewards, **kwargs)
+
+    def _open_question(self) -> str:
+        """Describes the open question in a few words; empty if there is none."""
+        raise NotImplementedError
+
+    @override
+    def step(self, action: Any, *args: Any, **kwargs: Any) -> StepResult:
+        """Answers the open question; see the base class.
+
+        Raises:
+            ValueError: If the mask forbids the action. The episode goes on.
+            Exception: Any error of the base class.
+        """
+        self._require_legal(action)
+        return super().step(action, *args, **kwargs)
+
+    @override
+    def multistep(self, actions: Iterable[Any], *args: Any, **kwargs: Any) -> StepResult:
+        return super().multistep(self._with_legal_first(actions), *args, **kwargs)
+
+    @override
+    def begin_multistep(self, actions: Iterable[Any], timeout: float = 300) -> RunningStep:
+        return super().begin_multistep(self._with_legal_first(actions), timeout)
+
+    def _with_legal_first(self, actions: Iterable[Any]) -> list[Any]:
+        actions = list(actions)
+        for action in actions[:1]:
+            self._require_legal(action)
+        return actions
+
+    def _require_legal(self, action: Any) -> None:
+        # The service refuses the action, too, but the step would then count as one that failed.
+        number = self.action_space[action] if isinstance(action, str) else action
+        names = self.action_space.names
+        mask = self.action_masks()
+        if not isinstance(number, int | np.integer) or not 0 <= number < len(names) or mask[number]:
+            return
+        question = self._open_question()
+        if question:
+            legal = ", ".join(names[each] for each in np.flatnonzero(mask))
+            raise ValueError(f"expected one of {legal}, got {names[number]} for {question}")
+
+    @override
+    def write_object(self, path: str | Path, for_size: bool = True) -> Path:
+        """Writes the object file with the registers as they are allocated now.
+
+        Args:
+            path: The file.
+            for_size: Must be true, as the registers were allocated in code for size.
+
+        Returns:
+            The path.
+
+        Raises:
+            ValueError: If ``for_size`` is false.
+            SessionNotFound: If there is no episode.
+            OSError: If the file cannot be written.
+        """
+        if not for_size:
+            raise ValueError("expected for_size=True, got False: registers are allocated for size")
+        path = Path(path).expanduser()
+        path.write_bytes(self.observation["ObjectFile"].tobytes())
+        return path
+
+
+class RegallocEnv(AllocationEnv):
     """A program is compiled by ``clang -Oz``, and the actions decide about registers.
 
     In the action space ``Evictions``, the register allocator asks a question whenever a live range
@@ -141,11 +234,9 @@ class RegallocEnv(GameEnv):
         self,
         *args: Any,
         function: str | None = None,
-        rewards: Iterable[Reward] | None = None,
         **kwargs: Any,
     ):
-        rewards = make_regalloc_rewards() if rewards is None else rewards
-        super().__init__(*args, rewards=rewards, **kwargs)
+        super().__init__(*args, **kwargs)
         if function is not None:
             self._set_param(_FUNCTION_KEY, function)
 
@@ -175,46 +266,8 @@ class RegallocEnv(GameEnv):
         return isinstance(self.action_space, PriorityCommandline)
 
     @override
-    def step(self, action: Any, *args: Any, **kwargs: Any) -> StepResult:
-        """Answers the open question; see the base class.
-
-        Raises:
-            ValueError: If the mask forbids the action. The episode goes on.
-            Exception: Any error of the base class.
-        """
-        self._require_legal(action)
-        return super().step(action, *args, **kwargs)
-
-    @override
-    def multistep(self, actions: Iterable[Any], *args: Any, **kwargs: Any) -> StepResult:
-        return super().multistep(self._with_legal_first(actions), *args, **kwargs)
-
-    @override
-    def begin_multistep(self, actions: Iterable[Any], timeout: float = 300) -> RunningStep:
-        return super().begin_multistep(self._with_legal_first(actions), timeout)
-
-    def _with_legal_first(self, actions: Iterable[Any]) -> list[Any]:
-        actions = list(actions)
-        for action in actions[:1]:
-            self._require_legal(action)
-        return actions
-
-    def _require_legal(self, action: Any) -> None:
-        if self._is_about_priorities():
-            return
-        # The service refuses the action, too, but the step would then count as one that failed.
-        number = self.action_space[action] if isinstance(action, str) else action
-        names = self.action_space.names
-        mask = self.action_masks()
-        if not isinstance(number, int | np.integer) or not 0 <= number < len(names) or mask[number]:
-            return
-        question = self.observation["EvictionQuestion"]
-        if question["number"] >= 0:
-            legal = ", ".join(names[each] for each in np.flatnonzero(mask))
-            raise ValueError(
-                f"expected one of {legal}, got {names[number]} for question {question['number']} "
-                f"about {question['function']}"
-            )
+    def _open_question(self) -> str:
+        return describe_question(self.observation[_QUESTIONS[self.action_space.name]])
 
     def decisions(self, unit: str) -> UnitDecisions:
         """Returns the answers to all questions about the program as it is now, LLVM's own included.
@@ -236,28 +289,6 @@ class RegallocEnv(GameEnv):
             for name, decision in play(other, self.actions, function):
                 functions.setdefault(name, []).append(decision)
         return UnitDecisions(unit, {name: tuple(each) for name, each in functions.items()})
-
-    @override
-    def write_object(self, path: str | Path, for_size: bool = True) -> Path:
-        """Writes the object file with the registers as they are allocated now.
-
-        Args:
-            path: The file.
-            for_size: Must be true, as the registers were allocated in code for size.
-
-        Returns:
-            The path.
-
-        Raises:
-            ValueError: If ``for_size`` is false.
-            SessionNotFound: If there is no episode.
-            OSError: If the file cannot be written.
-        """
-        if not for_size:
-            raise ValueError("expected for_size=True, got False: registers are allocated for size")
-        path = Path(path).expanduser()
-        path.write_bytes(self.observation["ObjectFile"].tobytes())
-        return path
 
 
 def _play_evictions(

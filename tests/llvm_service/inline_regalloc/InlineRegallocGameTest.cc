@@ -1,0 +1,169 @@
+// Decisions about calls and then about registers, in one episode.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "llvm_service/LlvmSession.h"
+#include "llvm_service/inline_regalloc/InlineRegallocGame.h"
+#include "llvm_service/inlining/InlineFeatures.h"
+#include "tests/llvm_service/Programs.h"
+#include "tests/llvm_service/Statuses.h"
+#include "tests/llvm_service/TemporaryDirectory.h"
+
+namespace compiler_gym::llvm_service {
+namespace {
+
+using grpc::StatusCode;
+
+// Without LLVM's interface to its register allocator there is nothing to play.
+#if __has_include("llvm/CodeGen/RegAllocEvictionAdvisor.h")
+
+constexpr size_t kKeep = InlineRegallocGame::kKeep;
+constexpr size_t kInline = InlineRegallocGame::kInline;
+constexpr size_t kDefault = InlineRegallocGame::kDefault;
+// The same answer of InlineGame.
+constexpr size_t kLeave = 2;
+
+class InlineRegallocGameTest : public ::testing::Test {
+ protected:
+  std::shared_ptr<const Program> load(const std::string& program) {
+    std::shared_ptr<const Program> loaded;
+    EXPECT_THAT(Program::load(makeBenchmark(program), 1 << 30, loaded), IsOk());
+    return loaded;
+  }
+
+  std::unique_ptr<InlineRegallocGame> start(const std::string& program) {
+    std::unique_ptr<InlineRegallocGame> game;
+    EXPECT_THAT(InlineRegallocGame::start(load(program), directory_.path(), game), IsOk());
+    return game;
+  }
+
+  static bool act(InlineRegallocGame& game, size_t action) {
+    Outcome outcome;
+    EXPECT_THAT(game.apply(action, 1, settings(), outcome), IsOk());
+    return outcome.endsEpisode;
+  }
+
+  static const SessionSettings& settings() {
+    static const SessionSettings settings;
+    return settings;
+  }
+
+  // What any observation of the object file needs.
+  static const PlayedAllocation& allocationOf(InlineRegallocGame& game) {
+    EXPECT_THAT(game.prepare(inlineRegallocGame().observations.front()), IsOk());
+    return game.registers().allocation();
+  }
+
+  const TemporaryDirectory directory_;
+};
+
+TEST_F(InlineRegallocGameTest, DefaultAsksBothAndMakesTheObjectOfLlvmsRule) {
+  std::unique_ptr<InlineGame> calls;
+  ASSERT_THAT(InlineGame::start(load(kernel("sha256")), true, directory_.path(), calls), IsOk());
+  std::unique_ptr<RegallocGame> registers;
+  ASSERT_THAT(RegallocGame::start(load(kernel("sha256")), AllocatorDecision::kEviction,
+                                  directory_.path(), registers),
+              IsOk());
+
+  const auto game = start(kernel("sha256"));
+  EXPECT_TRUE(game->isAboutCall());
+  EXPECT_EQ(allocationOf(*game).output, registers->allocation().output);
+  size_t answers = 1;
+  while (!act(*game, kDefault)) ++answers;
+  EXPECT_EQ(answers, calls->questions().size() + registers->allocation().questions.size());
+  EXPECT_EQ(allocationOf(*game).output, registers->allocation().output);
+}
+
+TEST_F(InlineRegallocGameTest, RegistersFollowTheCalls) {
+  // Two calls that LLVM inlines are kept, and the rest is left to LLVM.
+  std::unique_ptr<InlineGame> calls;
+  ASSERT_THAT(InlineGame::start(load(kernel("lzss")), true, directory_.path(), calls), IsOk());
+  std::vector<size_t> answers;
+  int kept = 0;
+  while (calls->openQuestion() != nullptr) {
+    const bool isKept = calls->openQuestion()->byDefault && kept < 2;
+    kept += isKept ? 1 : 0;
+    answers.push_back(isKept ? kKeep : kLeave);
+    Outcome outcome;
+    ASSERT_THAT(calls->apply(answers.back(), 1, settings(), outcome), IsOk());
+  }
+
+  const auto game = start(kernel("lzss"));
+  const std::string before = allocationOf(*game).output;
+  const size_t spills = game->registers().defaultSpills().size();
+  for (const size_t answer : answers) act(*game, answer == kKeep ? kKeep : kDefault);
+  ASSERT_FALSE(game->isAboutCall());
+  const PlayedAllocation& allocation = allocationOf(*game);
+  EXPECT_NE(allocation.output, before);
+  EXPECT_EQ(game->registers().defaultSpills().size(), spills);
+  PlayedAllocation expected;
+  ASSERT_THAT(
+      generateWithAnswers(calls->compilation().bitcode(), AllocatorDecision::kEviction, {}, "",
+                          directory_.path(), llvm::CodeGenFileType::ObjectFile, expected),
+      IsOk());
+  EXPECT_EQ(allocation.output, expected.output);
+}
+
+TEST_F(InlineRegallocGameTest, AnswersToAnotherQuestionAreRefused) {
+  const auto game = start(kernel("lzss"));
+  Outcome outcome;
+  EXPECT_THAT(game->apply(InlineRegallocGame::kFirstEviction, 1, settings(), outcome),
+              IsError(StatusCode::INVALID_ARGUMENT, "Expected one of keep, inline, default"));
+  while (game->isAboutCall()) act(*game, kDefault);
+  EXPECT_THAT(game->apply(kInline, 1, settings(), outcome),
+              IsError(StatusCode::INVALID_ARGUMENT, "The register allocator asks about "));
+  EXPECT_FALSE(act(*game, kDefault));
+}
+
+TEST_F(InlineRegallocGameTest, ProgramsWithoutQuestionsEndAtOnce) {
+  const auto game = start("define i32 @f() {\n  ret i32 7\n}\n");
+  Outcome outcome;
+  ASSERT_THAT(game->apply(kInline, 1, settings(), outcome), IsOk());
+  EXPECT_TRUE(outcome.endsEpisode);
+  EXPECT_TRUE(outcome.hadNoEffect);
+}
+
+TEST_F(InlineRegallocGameTest, FeaturesAreThoseOfTheOpenQuestion) {
+  LlvmSession session(directory_.path(), inlineRegallocGame());
+  ASSERT_THAT(session.init(session.getActionSpaces().front(), makeBenchmark(kernel("lzss"))),
+              IsOk());
+  const auto observe = [&](const std::string& name) {
+    ObservationSpace wanted;
+    wanted.set_name(name);
+    Event event;
+    EXPECT_THAT(session.computeObservation(wanted, event), IsOk()) << name;
+    return event;
+  };
+  const auto act = [&](size_t index) {
+    Event action;
+    action.set_int64_value(static_cast<int64_t>(index));
+    bool isEnd = false;
+    bool hadNoEffect = false;
+    std::optional<ActionSpace> space;
+    session.beginStep(1);
+    EXPECT_THAT(session.applyAction(action, isEnd, space, hadNoEffect), IsOk());
+  };
+  const size_t ofCall = namesOfInlineFeatures().size();
+  auto values = observe("DecisionFeatures").float_tensor().value();
+  ASSERT_EQ(static_cast<size_t>(values.size()),
+            1 + ofCall + advisorFeatureSize(AllocatorDecision::kEviction));
+  EXPECT_EQ(values[0], 1);
+  const auto calls = observe("InlineFeatures").int64_tensor().value();
+  for (size_t i = 0; i < ofCall; ++i) EXPECT_EQ(values[1 + i], static_cast<float>(calls[i]));
+  while (observe("DecisionFeatures").float_tensor().value(0) == 1) act(kDefault);
+  values = observe("DecisionFeatures").float_tensor().value();
+  const auto registers = observe("EvictionFeatures").float_tensor().value();
+  for (int i = 0; i < registers.size(); ++i) EXPECT_EQ(values[1 + ofCall + i], registers[i]);
+  // The default costs are those of clang -Oz, whatever is inlined.
+  EXPECT_EQ(observe("ObjectTextSizeBytes").int64_value(),
+            observe("ObjectTextSizeOz").int64_value());
+  EXPECT_EQ(observe("SpillCount").int64_value(), observe("SpillCountDefault").int64_value());
+}
+
+#endif
+
+}  // namespace
+}  // namespace compiler_gym::llvm_service

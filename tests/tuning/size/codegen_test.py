@@ -1,5 +1,7 @@
 """Changes of the portfolio in code that is linked in several ways, on two machines."""
 
+import json
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -9,7 +11,7 @@ from compiler_gym.tuning.size.moves import list_call_sites
 from compiler_gym.tuning.size.ranking import experimental_options, shipped_portfolio
 from compiler_gym.tuning.speed.optimizer import parts as speed_parts
 from compiler_gym.util.runfiles_path import runfiles_path
-from tests.tuning.size.codegen_trials import Totals, main, make_case
+from tests.tuning.size.codegen_trials import main, make_case
 from tests.tuning.size.generated_programs import GeneratedProgram, generate
 from tests.tuning.size.trial import (
     AARCH64,
@@ -27,6 +29,7 @@ from tests.tuning.size.trial import (
     portfolio_changes,
 )
 from tests.tuning.size.trial_counts import read_counts, with_counts
+from tests.tuning.size.trial_totals import Totals
 
 # Fourteen values live where a call finds its function for the first time.
 _LIBRARY = """
@@ -252,13 +255,12 @@ def test_counts_are_summed_by_option():
         ]
     )
     uses = {"x86_64 -inline-threshold=1": 2, "x86_64 -inline-threshold=7": 3}
-    uses |= {"aarch64 without licm": 4, "aarch64 without sroa": 5, "x86_64 -a=1": 6}
+    uses |= {"aarch64 without licm": 4, "aarch64 without sroa": 5}
+    counts = {"uses": uses, "builds": {}, "options": {"x86_64 -a=1": 6}, "summary": "some"}
     expected = text.replace("effect | 0 | 0", "effect | 5 | 0").replace(
         "passes | 0 | 0", "passes | 0 | 9"
     )
-    assert with_counts(text, {"uses": uses, "summary": "some"}) == expected.replace(
-        "nothing", "some"
-    )
+    assert with_counts(text, counts) == expected.replace("nothing", "some")
 
 
 def test_a_seed_is_a_program():
@@ -279,3 +281,125 @@ def test_trials_resume_from_the_state_file(tmp_path, capsys):
     wrong.write(state)
     assert main(["--hours", "0", "--state", str(state)]) == 1
     assert '{"seed": 4}' in capsys.readouterr().out
+
+
+def trials(first_seed, next_seed):
+    """Returns trials of seeds, each a program with one build and one run."""
+    count = next_seed - first_seed
+    totals = Totals(first_seed=first_seed, next_seed=next_seed, cpu_seconds=360.0, runs=count)
+    totals.programs["generated"] = totals.builds["x86_64 static"] = count
+    totals.uses["x86_64 -disable-lsr"] = count
+    totals.options["aarch64 -g"] = count
+    totals.clangs = [(first_seed, ["plain"])]
+    totals.unwinding = [{"seed": first_seed, "mode": "step"}, {"seed": first_seed, "mode": "all"}]
+    return totals
+
+
+@pytest.fixture
+def repository(tmp_path):
+    """A repository with the published counts and their document."""
+    for path in ("docs/guides/code-size-safety.md", "tests/tuning/size/codegen/trial_counts.json"):
+        copy = tmp_path / "repository" / path
+        copy.parent.mkdir(parents=True)
+        copy.write_text(runfiles_path(path).read_text(encoding="utf-8"), encoding="utf-8")
+    return tmp_path / "repository"
+
+
+@pytest.fixture
+def publish(repository, tmp_path):
+    """Runs the command that publishes a state file, without further trials."""
+
+    def run(name="state.json", *words):
+        state = ["--state", str(tmp_path / name)]
+        return main(["--hours", "0", *state, "--publish", str(repository), *words])
+
+    return run
+
+
+def published(repository):
+    return Totals.of_published(
+        read_counts(repository / "tests/tuning/size/codegen/trial_counts.json")
+    )
+
+
+def test_a_run_without_a_state_file_continues_the_published_trials(publish, repository):
+    document = repository / "docs/guides/code-size-safety.md"
+    before = published(repository), document.read_text(encoding="utf-8")
+    assert before[0].next_seed >= 608 and before[0].tried >= 605
+    assert before[0].cpu_seconds >= 0.88 * 3600
+    assert publish() == (1 if before[0].wrong or before[0].unbuilt else 0)
+    assert (published(repository), document.read_text(encoding="utf-8")) == before
+    assert f"So far: {before[0]}" in before[1]
+
+
+def test_publishing_replaces_counts_by_those_that_include_them(publish, repository, tmp_path):
+    before = published(repository)
+    state = replace(
+        before,
+        next_seed=before.next_seed + 1,
+        programs=before.programs + Counter(csmith=1),
+        disputed=[*before.disputed, before.next_seed - 1],
+    )
+    state.write(tmp_path / "state.json")
+    for _ in range(2):
+        publish()
+        assert published(repository) == state
+
+
+def test_publishing_adds_trials_with_later_seeds(publish, repository, tmp_path):
+    before = published(repository)
+    state = trials(before.next_seed, before.next_seed + 3)
+    state.write(tmp_path / "state.json")
+    publish()
+    after = published(repository)
+    assert after.programs == before.programs + Counter(generated=3)
+    assert after.builds == before.builds + state.builds
+    assert (after.first_seed, after.next_seed) == (0, before.next_seed + 3)
+    assert after.tried == before.tried + 3 and after.runs == before.runs + 3
+    assert after.cpu_seconds == before.cpu_seconds + 360
+    assert after.found("clangs") == before.found("clangs") + 1
+    assert after.found("unwinding") == before.found("unwinding") + 1
+    assert after.unwinding[-1] == {"seed": before.next_seed}
+    text = (repository / "docs/guides/code-size-safety.md").read_text(encoding="utf-8")
+    row = next(line for line in text.splitlines() if line.startswith("| `-g` |"))
+    assert row.endswith(f" {after.options['aarch64 -g']} |") and f"So far: {after}" in text
+
+
+@pytest.mark.parametrize(
+    ("first", "last"),
+    [(0, 5), (-1, 5), (-608, 5), (-608, -5)],
+    ids=["published before", "overlap", "fewer counts", "subset"],
+)
+def test_seeds_do_not_count_twice(first, last, publish, repository, tmp_path, capsys):
+    seeds = published(repository).next_seed
+    trials(seeds + first, seeds + last).write(tmp_path / "state.json")
+    if first == 0:
+        publish()
+    before = published(repository)
+    assert publish() == 2
+    assert f"expected trials that start with seed {before.next_seed}" in capsys.readouterr().err
+    assert published(repository) == before
+
+
+def test_the_first_seed_of_former_state_files_is_given(publish, repository, tmp_path, capsys):
+    before = published(repository)
+    former = trials(before.next_seed, before.next_seed + 3)
+    former.programs["generated"] -= 1
+    facts = vars(former) | {"wrong": [{"seed": before.next_seed + 1, "error": "clang crashed"}]}
+    for name in ("first_seed", "unbuilt", "unrecorded"):
+        facts.pop(name)
+    (tmp_path / "state.json").write_text(json.dumps(facts), encoding="utf-8")
+    assert publish() == 2
+    assert "--first-seed" in capsys.readouterr().err
+    assert publish("state.json", "--first-seed", str(before.next_seed + 1)) == 2
+    assert "counts 3 seeds" in capsys.readouterr().err
+    assert publish("state.json", "--first-seed", str(before.next_seed)) == 1
+    after = published(repository)
+    assert after.found("wrong") == before.found("wrong")
+    assert after.unbuilt[-1] == {"seed": before.next_seed + 1}
+
+
+def test_new_trials_start_with_a_given_seed(tmp_path, capsys):
+    assert main(["--hours", "0", "--state", str(tmp_path / "new.json"), "--first-seed", "7"]) == 0
+    assert "0 programs (none)" in (printed := capsys.readouterr().out)
+    assert "next seed 7." in printed

@@ -1,7 +1,8 @@
 """Tries the changes of the size portfolio on generated programs, for hours if need be.
 
 Each seed is a program, a machine, a way of linking, options, and changes of the compilation. What
-was tried and what was wrong is kept in a file, with which the next run goes on::
+was tried and what was wrong is kept in a state file, with which the next run goes on. Without that
+file, a run goes on from the published counts::
 
     bazel run //tests/tuning/size:codegen_trials -- --hours 1 --jobs 1
 
@@ -12,6 +13,11 @@ One seed again, as after it was wrong, with the files kept in a folder::
 The counts go into the repository and the tables of ``docs/guides/code-size-safety.md`` with::
 
     bazel run //tests/tuning/size:codegen_trials -- --hours 0 --state FILE --publish $PWD
+
+The published counts are never less than before. Trials that include the published seeds replace
+the counts, trials with later seeds are added, and any others are refused. A second machine counts
+trials of its own with ``--first-seed``. State files of former versions do not record their first
+seed, and need that option, too.
 """
 
 import argparse
@@ -24,10 +30,9 @@ import sys
 import tempfile
 import threading
 import time
-from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +51,8 @@ from tests.tuning.size.trial import (
     Way,
     random_changes,
 )
-from tests.tuning.size.trial_counts import with_counts
+from tests.tuning.size.trial_counts import COUNTS, read_counts, with_counts
+from tests.tuning.size.trial_totals import SeedsError, Totals
 
 _CHANGES = 8
 _COUNTS = "tests/tuning/size/codegen/trial_counts.json"
@@ -72,65 +78,6 @@ _X86_ONLY = (
     *("-fcf-protection", "-mtls-dialect=gnu2"),
     *("-fsanitize=address,undefined", "-fsanitize=thread"),
 )
-
-
-@dataclass
-class Totals:
-    """Totals of the trials.
-
-    Attributes:
-        next_seed: The first seed that has not started.
-        cpu_seconds: Processor time, with that of compilers and programs.
-        programs: Programs by their kind.
-        builds: Programs that were linked with changes, by machine and way of linking.
-        options: The builds by machine and option of clang, linker included.
-        uses: Objects in the builds that differ from others of their program, by machine and by
-            kind of change.
-        runs: Runs of the builds.
-        clangs: Seeds that are wrong without any change, and the errors. Their mode is skipped.
-        disputed: Seeds on which compilers disagree without any change, and endless programs.
-        unwinding: Correct results whose unwind tables are wrong at some instruction.
-        wrong: Results that are wrong.
-    """
-
-    next_seed: int = 0
-    cpu_seconds: float = 0.0
-    programs: Counter[str] = field(default_factory=Counter)
-    builds: Counter[str] = field(default_factory=Counter)
-    options: Counter[str] = field(default_factory=Counter)
-    uses: Counter[str] = field(default_factory=Counter)
-    runs: int = 0
-    clangs: list[tuple[int, list[str]]] = field(default_factory=list)
-    disputed: list[int] = field(default_factory=list)
-    unwinding: list[dict[str, Any]] = field(default_factory=list)
-    wrong: list[dict[str, Any]] = field(default_factory=list)
-
-    @classmethod
-    def read(cls, path: Path) -> "Totals":
-        """Returns what a file holds; nothing tried if there is none."""
-        if not path.exists():
-            return cls()
-        facts = json.loads(path.read_text(encoding="utf-8"))
-        counters = ("programs", "builds", "options", "uses")
-        facts.update({name: Counter(facts.get(name, {})) for name in counters})
-        return cls(**facts)
-
-    def write(self, path: Path) -> None:
-        """Replaces the file."""
-        with atomic_file_write(path, fileobj=True, mode="w") as file:
-            json.dump(vars(self), file, indent=1)
-
-    def __str__(self) -> str:
-        programs = ", ".join(f"{count} {name}" for name, count in sorted(self.programs.items()))
-        bad_tables = len({each["seed"] for each in self.unwinding})
-        return (
-            f"{self.cpu_seconds / 3600:.2f} CPU hours, {self.programs.total()} programs "
-            f"({programs or 'none'}), {self.runs} runs of {self.builds.total()} builds with "
-            f"changes, {len(self.wrong)} wrong; {bad_tables} programs with tables that are wrong "
-            f"at some instruction; clang alone makes {len(self.clangs)} wrong in some mode; "
-            f"{len(self.disputed)} are left out, as they do not end or compilers differ; "
-            f"next seed {self.next_seed}."
-        )
 
 
 @dataclass(frozen=True)
@@ -255,10 +202,10 @@ def _described(seed: int, name: str, options: Sequence[str], failure: Failure) -
 class _Runner:
     """Tries seed after seed until the time is over."""
 
-    def __init__(self, path: Path, hours: float):
+    def __init__(self, path: Path, totals: Totals, hours: float):
         self._path = path
-        self._totals = Totals.read(path)
-        self._cpu_before = self._totals.cpu_seconds
+        self._totals = totals
+        self._cpu_before = totals.cpu_seconds
         self._end = time.monotonic() + hours * 3600
         self._lock = threading.Lock()
 
@@ -282,30 +229,57 @@ class _Runner:
 
 
 def _try_or_report(seed: int, folder: Path, totals: Totals, lock: threading.Lock) -> None:
-    """Counts what does not compile or link as wrong: it does without changes."""
+    """Counts a seed that does not compile or link with changes."""
     try:
         try_seed(seed, folder, totals, lock)
     except (CommandError, subprocess.TimeoutExpired, ValueError) as error:
         with lock:
-            totals.wrong.append({"seed": seed, "error": str(error)[-1500:]})
+            totals.unbuilt.append({"seed": seed, "error": str(error)[-1500:]})
 
 
-def publish(totals: Totals, repository: Path) -> None:
-    """Writes the counts, and the tables that show them.
+def initial_totals(path: Path, counts: Path, first_seed: int | None) -> Totals:
+    """Returns the totals with which a run goes on.
 
     Args:
-        totals: What was tried.
-        repository: The root of the sources.
+        path: The state file, which need not exist.
+        counts: The file of the published counts.
+        first_seed: The first seed of new trials that are to be added to the published ones, or of a
+            state file that does not record it.
+
+    Raises:
+        SeedsError: If the first seed of the state file is unknown, or another one.
     """
-    uses = totals.uses + totals.builds + totals.options
-    counts = {"summary": str(totals), "uses": dict(sorted(uses.items()))}
-    with atomic_file_write(repository / _COUNTS, fileobj=True, mode="w") as file:
+    if path.exists():
+        return Totals.read(path, first_seed)
+    if first_seed is not None:
+        return Totals(first_seed=first_seed, next_seed=first_seed)
+    return Totals.of_published(read_counts(counts))
+
+
+def publish(totals: Totals, repository: Path) -> Totals:
+    """Adds trials to the published counts, and writes the tables that show them.
+
+    Args:
+        totals: The trials.
+        repository: The root of the sources.
+
+    Returns:
+        The published totals.
+
+    Raises:
+        SeedsError: If some seeds would count twice, or would not count any more.
+    """
+    path = repository / _COUNTS
+    totals = Totals.of_published(read_counts(path)).with_trials(totals)
+    counts = totals.published()
+    with atomic_file_write(path, fileobj=True, mode="w") as file:
         json.dump(counts, file, indent=1)
         file.write("\n")
     document = repository / _DOCUMENT
     text = with_counts(document.read_text(encoding="utf-8"), counts)
     with atomic_file_write(document, fileobj=True, mode="w") as file:
         file.write(text)
+    return totals
 
 
 def _cpu_seconds() -> float:
@@ -320,6 +294,11 @@ def _arguments(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--state", default="codegen-trials.json", help="The file with all that was tried."
     )
+    parser.add_argument(
+        "--first-seed",
+        type=int,
+        help="First seed of new trials without a state file, or of a state file without one.",
+    )
     parser.add_argument("--publish", help="A repository whose counts and tables are to be updated.")
     parser.add_argument("--seed", type=int, help="Try only this seed, and print the totals of it.")
     parser.add_argument("--keep", help="With --seed: an empty folder for the files of the program.")
@@ -331,19 +310,27 @@ def main(words: Sequence[str]) -> int:
     arguments = _arguments(words)
     start = Path(os.environ.get("BUILD_WORKING_DIRECTORY", "."))
     if arguments.seed is None:
-        totals = _Runner(start / arguments.state, arguments.hours).run(arguments.jobs)
-        if arguments.publish:
-            publish(totals, start / arguments.publish)
+        repository = start / arguments.publish if arguments.publish else None
+        state = start / arguments.state
+        counts = repository / _COUNTS if repository else COUNTS
+        try:
+            totals = initial_totals(state, counts, arguments.first_seed)
+            totals = _Runner(state, totals, arguments.hours).run(arguments.jobs)
+            if repository:
+                totals = publish(totals, repository)
+        except SeedsError as error:
+            print(f"error: {error}", file=sys.stderr)
+            return 2
     else:
-        totals = Totals(next_seed=arguments.seed + 1)
+        totals = Totals(first_seed=arguments.seed, next_seed=arguments.seed + 1)
         with tempfile.TemporaryDirectory(prefix="compiler_gym-") as temporary:
             folder = start / arguments.keep if arguments.keep else Path(temporary)
             folder.mkdir(parents=True, exist_ok=True)
             _try_or_report(arguments.seed, folder, totals, threading.Lock())
     print(totals)
-    for each in totals.wrong:
+    for each in [*totals.wrong, *totals.unbuilt]:
         print(json.dumps(each))
-    return 1 if totals.wrong else 0
+    return 1 if totals.wrong or totals.unbuilt else 0
 
 
 if __name__ == "__main__":

@@ -27,12 +27,13 @@ def with_counts(text: str, counts: Mapping[str, Any]) -> str:
 
     Args:
         text: The document.
-        counts: ``uses`` has numbers by machine and change, way of linking or option of clang;
-            ``summary`` is a sentence.
+        counts: ``uses``, ``builds`` and ``options`` have numbers by machine and change, way of
+            linking, and option of clang; ``summary`` is a sentence.
     """
+    uses = {**counts["uses"], **counts["builds"], **counts["options"]}
     before, section, rest = text.partition(_SECTION)
     audit, heading, after = rest.partition("\n## ")
-    audit = "\n".join(_with_count(line, counts["uses"]) for line in audit.split("\n"))
+    audit = "\n".join(_with_count(line, uses) for line in audit.split("\n"))
     audit = _SUMMARY.sub(lambda _: f"So far: {counts['summary']}", audit, count=1)
     return "".join([before, section, audit, heading, after])
 

@@ -1,7 +1,7 @@
 """Attributes the savings of a search to single decisions, by leaving each of them out."""
 
 import tempfile
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -12,7 +12,7 @@ from compiler_gym.tuning.size.evaluator import Budget, Evaluation, Evaluator
 from compiler_gym.tuning.size.html_elements import visible
 from compiler_gym.tuning.size.image import Image, Instruction, estimate_cycles, read_image
 from compiler_gym.tuning.size.linking import Linker, TrialLinker, trial_linker
-from compiler_gym.tuning.size.moves import CallSite, list_call_sites, list_functions
+from compiler_gym.tuning.size.moves import CallSite, list_call_sites
 from compiler_gym.tuning.size.object_file import (
     compare_functions,
     group_name,
@@ -211,9 +211,8 @@ def measure_effects(
 ) -> tuple[list[Effect], int]:
     """Leaves each decision of a change out, one at a time.
 
-    Passes that are left out of single functions are put back into all functions at once, the first
-    of each function, then the second, and so on. What a function loses by that is put down to its
-    own pass.
+    A pass that is left out of several functions is one decision, as are equal decisions about the
+    calls of a function.
 
     Args:
         best: The result.
@@ -226,17 +225,12 @@ def measure_effects(
         because there are too many.
     """
     decisions = [*_decisions(best.change, evaluator)]
-    rounds = [*_rounds(best.change)][:_MAX_LEFT_OUT]
-    measured = decisions[: _MAX_LEFT_OUT - len(rounds)]
-    wanted = [*(change for _, _, change in measured), *(change for _, change in rounds)]
-    found = {each.change: each for each in evaluator.evaluate(wanted)}
+    measured = decisions[:_MAX_LEFT_OUT]
+    found = {each.change: each for each in evaluator.evaluate([change for *_, change in measured])}
     effects = [
         _effect(text, symbol, best, found.get(change), size, sizes)
         for text, symbol, change in measured
     ]
-    if rounds:
-        names = {index: name for name, index in list_functions(evaluator).items()}
-        effects += _effects_of_rounds(rounds, names, best, found, sizes)
     effects.sort(key=lambda each: (-(each.saved or 0), each.decision, each.symbol))
     return effects, len(decisions) - len(measured)
 
@@ -267,8 +261,21 @@ def _decisions(change: Change, evaluator: Evaluator) -> Iterator[tuple[str, str,
     if change.sequence:
         text = f"{plural(len(change.sequence), 'pass', 'passes')} of the policy"
         yield text, "", replace(change, sequence=())
+    yield from _decisions_about_passes(change)
     if change.calls:
         yield from _decisions_about_calls(change, list_call_sites(evaluator))
+
+
+def _decisions_about_passes(change: Change) -> Iterator[tuple[str, str, Change]]:
+    """Yields each pass that is left out of functions as one decision."""
+    counts = Counter(name for _, names in change.skipped for name in names)
+    for left_out, count in counts.items():
+        rest = (
+            (index, tuple(name for name in names if name != left_out))
+            for index, names in change.skipped
+        )
+        text = f"leave out {left_out} ({plural(count, 'function')})"
+        yield text, "", replace(change, skipped=tuple(each for each in rest if each[1]))
 
 
 def _decisions_about_calls(
@@ -284,44 +291,3 @@ def _decisions_about_calls(
         verb = "inline" if is_inlined else "do not inline"
         text = f"{verb} {{}} ({plural(len(indices), 'call')})"
         yield text, callee, replace(change, calls=calls)
-
-
-def _rounds(change: Change) -> Iterator[tuple[dict[int, str], Change]]:
-    """Yields a pass of each function, by its number, and the change without leaving these out."""
-    longest = max((len(names) for _, names in change.skipped), default=0)
-    for number in range(longest):
-        passes = {index: names[number] for index, names in change.skipped if number < len(names)}
-        rest = (
-            (index, tuple(each for each in names if each != passes.get(index)))
-            for index, names in change.skipped
-        )
-        yield passes, replace(change, skipped=tuple(each for each in rest if each[1]))
-
-
-def _effects_of_rounds(
-    rounds: Sequence[tuple[Mapping[int, str], Change]],
-    names: Mapping[int, str],
-    best: Evaluation,
-    found: Mapping[Change, Evaluation],
-    sizes: Callable[[Evaluation], Mapping[str, int]],
-) -> list[Effect]:
-    saved: dict[str, dict[str, int]] = defaultdict(dict)
-    after = sizes(best)
-    for passes, change in rounds:
-        without = found.get(change)
-        if without is None:
-            continue
-        before = sizes(without)
-        for index, name in passes.items():
-            function = names.get(index, "")
-            if function in before and function in after:
-                saved[name][function] = before[function] - after[function]
-    return [
-        Effect(
-            f"leave out {name} ({plural(len(functions), 'function')})",
-            "",
-            sum(functions.values()),
-            tuple(sorted(functions.items(), key=lambda each: (-abs(each[1]), each[0]))),
-        )
-        for name, functions in saved.items()
-    ]

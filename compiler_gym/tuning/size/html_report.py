@@ -246,8 +246,8 @@ def _decisions(findings: Findings) -> list[Element]:
     notes = [
         _paragraph(
             "Each decision was left out of the result, alone. The difference is what it saves. "
-            "Decisions interact, so these numbers do not add up to the whole. Passes that are left "
-            "out of several functions were measured in all of these at once."
+            "Decisions interact, so these numbers do not add up to the whole. A pass that is "
+            "left out of several functions is one decision."
         )
     ]
     left = len(effects) - len(rows) + findings.unmeasured
@@ -306,7 +306,7 @@ def _note_about_cycles(findings: Findings, known: int) -> Element:
         "of a function counts once, whatever loops and branches do. A call counts "
         f"{CALL_CYCLES} cycles, without the function that is called. The picture has the functions "
         "that are there before and after: those to the left of the middle became smaller, those "
-        "below it take fewer cycles."
+        "below it take fewer cycles. Both scales are logarithmic."
     )
 
 

@@ -27,6 +27,8 @@ _LINE = re.compile(r"^ *([0-9a-f]+):[^\t\n]*\t(.*)$")
 _RELOCATION = re.compile(r"^\t\t[0-9a-f]+: +\S+\t(.*)$")
 # The address of a symbol, which may be a comment: "# 0x2d <main+0x2d>".
 _ADDRESS = re.compile(r"\s*((?:#|//|@)\s*)?\b0x([0-9a-f]+) <(.*)>$")
+# The comment of LLVM on a hexadecimal number repeats it.
+_IMMEDIATE = re.compile(r"\s+(?:#|//|@) imm = \S+$")
 # The names of these may have a part for a function or a kind of constants at their end.
 _SECTION_KIND = re.compile(
     r"\.(?:l?rodata|data\.rel\.ro|l?data|tdata|gcc_except_table|(?:init|fini)_array)(?=\.|$)"
@@ -189,6 +191,7 @@ def _instructions(lines: Sequence[tuple[int, str, str]], function: _Function) ->
 
 def _readable(code: str, symbol: str, labels: Mapping[int, str]) -> str:
     """Returns an instruction with names in place of addresses."""
+    code = _IMMEDIATE.sub("", code)
     found = _ADDRESS.search(code)
     if not found:
         return f"{code}  # {symbol}" if symbol else code

@@ -62,6 +62,11 @@ def test_assembly_has_names_in_place_of_addresses(compile, source):
     assert labels == [f"L{number}" for number in range(1, len(labels) + 1)] != []
     assert {text.split()[-1] for text in texts if text.startswith("j")} == {*labels}
     assert not any("<" in each.code for each in lines)
+    # A constant of mix().
+    all_lines = [each for function in image.assembly.values() for each in function]
+    constants = [each for each in all_lines if "imm = 0x9E3779B1" in each.code]
+    assert constants and all(each.text.startswith("imull $0x9e3779b1, ") for each in constants)
+    assert not any("imm =" in each.text for each in constants)
 
 
 def test_program(compile, source):

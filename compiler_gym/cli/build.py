@@ -15,12 +15,14 @@ from compiler_gym.cli.console import print_json, print_line, print_table
 from compiler_gym.cli.lock_file import Key, LockFile
 from compiler_gym.cli.options import JsonOption, parse_duration
 from compiler_gym.cli.project_build import read_log
+from compiler_gym.cli.wrapper_settings import LEVEL, level
 from compiler_gym.tuning.size.compilation import (
     Atom,
     Decisions,
     joined_decisions,
     single_decisions,
 )
+from compiler_gym.util.environment_variables import check_names
 from compiler_gym.util.sequence_reducer import reductions
 from compiler_gym.util.shell_format import plural
 
@@ -67,6 +69,8 @@ def build(
     Examples:
       compiler-gym build --check 'make test' --lock size.lock -- make -B -j8
     """  # noqa: D301
+    check_names(os.environ)
+    level()  # An error here is one error; in the build, it is one for each unit.
     seconds = None if budget is None else parse_duration(budget)
     target = LockFile((lock or Path("compiler-gym.lock")).absolute())
     if not target.folder.is_dir():
@@ -234,6 +238,7 @@ def _report(
             {
                 "units": [dict(zip(names, row, strict=True)) for row in rows],
                 **dict(zip(names[1:], totals, strict=True)),
+                "level": level(),
                 "check": "passed" if is_checked else "not checked",
                 "left_out": {key[0]: texts for key, texts in left_out.items()},
                 "ended_by_time_limit": cut,
@@ -245,6 +250,8 @@ def _report(
     title = "Bytes of units, each linked alone"
     print_table([dict(zip(heads, row, strict=True)) for row in all_rows], title)
     print_line()
+    if wanted := level():
+        print_line(f"Sizes before have the build's own levels; {LEVEL}={wanted} replaces them.")
     for (source, _), texts in left_out.items():
         for text in texts:
             print_line(f"Left out of {source}, as the check fails with it: {text}")

@@ -1,6 +1,7 @@
 """``compiler-gym optimize``: object files smaller or faster than clang's."""
 
 import math
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from enum import Enum
@@ -35,6 +36,7 @@ from compiler_gym.tuning.size.html_report import REQUIRED_TOOLS
 from compiler_gym.tuning.size.inputs import FILE_NAME, command_check
 from compiler_gym.tuning.size.linking import Linker
 from compiler_gym.tuning.size.objective import Objective
+from compiler_gym.util.environment_variables import check_names
 from compiler_gym.util.shell_format import plural
 
 _EVALUATIONS = 120  # Without a time limit, a search has the same result on all machines.
@@ -198,6 +200,7 @@ def optimize(
       compiler-gym optimize program.c --objective runtime --run "{} < in.txt"
       compiler-gym optimize build/compile_commands.json -o objects --jobs 8
     """  # noqa: D301, the mark of a paragraph that is not filled.
+    check_names(os.environ)
     options = clang_options(context)
     check_options(options)
     _check_flags(objective.value, run, link, max_slowdown, whole_program, keep)

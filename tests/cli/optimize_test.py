@@ -358,6 +358,12 @@ def test_wrong_arguments(refused, environment, program_c):
     assert sorted(os.listdir()) == ["folder", "program.c"]
 
 
+def test_misspelt_environment_variable(refused, program_c, monkeypatch):
+    monkeypatch.setenv("COMPILER_GYM_BUGDET", "60s")
+    said = "no environment variable 'COMPILER_GYM_BUGDET'. Did you mean COMPILER_GYM_BUDGET"
+    assert said in refused("optimize", "program.c")
+
+
 def test_durations():
     assert [*map(parse_duration, ("60s", "2m", "500ms", "1.5", "1h", ".5 s"))] == [
         60,

@@ -18,7 +18,9 @@ Compilation::Compilation(std::shared_ptr<const Program> program, OwnedModule own
       tracker_(*owned_.module, plugins.empty() ? &trustedPasses() : nullptr),
       optimizer_(*owned_.module, plugins, &tracker_),
       executable_(program_->dynamicConfig(), workingDirectory),
-      remarkReplay_(plugins) {}
+      remarkReplay_(plugins) {
+  optimizer_.describeProcessor();
+}
 
 Status Compilation::start(std::shared_ptr<const Program> program,
                           const boost::filesystem::path& workingDirectory,

@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Analysis/AliasAnalysis.h"
 #include "llvm/Analysis/CGSCCPassManager.h"
 #include "llvm/Analysis/LoopAnalysisManager.h"
@@ -12,6 +13,7 @@
 #include "llvm/Passes/StandardInstrumentations.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Target/TargetMachine.h"
+#include "llvm/TargetParser/Triple.h"
 #include "llvm/Transforms/Scalar/LoopPassManager.h"
 #include "llvm_service/TargetMachine.h"
 #include "llvm_service/actions/PassPlugins.h"
@@ -70,6 +72,15 @@ class PassReporter {
   PassListener& listener_;
   int depth_ = 0;
 };
+
+// True if LLVM certainly knows the processor and its features. For a processor without 64-bit mode,
+// for example, it ends the process.
+bool hasPlainProcessor(const llvm::Function& function) {
+  const llvm::StringRef cpu = function.getFnAttribute("target-cpu").getValueAsString();
+  return llvm::is_contained({"", "generic", "x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"},
+                            cpu) &&
+         !function.getFnAttribute("target-features").getValueAsString().contains('-');
+}
 
 }  // namespace
 
@@ -133,6 +144,16 @@ grpc::Status Optimizer::run(llvm::StringRef pipeline) {
   }
   passManager.run(module_, managers_->moduleAnalyses);
   return grpc::Status::OK;
+}
+
+void Optimizer::describeProcessor() {
+  const llvm::TargetMachine* machine = managers_->targetMachine.get();
+  if (machine == nullptr || machine->getTargetTriple().getArch() != llvm::Triple::x86_64) return;
+  for (const llvm::Function& function : module_) {
+    if (!function.isDeclaration() && hasPlainProcessor(function)) {
+      machine->getSubtargetImpl(function);
+    }
+  }
 }
 
 }  // namespace compiler_gym::llvm_service

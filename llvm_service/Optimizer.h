@@ -42,6 +42,11 @@ class Optimizer {
   /// @return INVALID_ARGUMENT if LLVM cannot parse the pipeline.
   [[nodiscard]] grpc::Status run(llvm::StringRef pipeline);
 
+  /// Makes LLVM's description of the processor now, which the first pass that asks for it would do.
+  /// It takes as long as several passes on a small program, and copies of the process share it.
+  /// Leaves out functions for which LLVM might end the process, as a pass would on them.
+  void describeProcessor();
+
  private:
   // LLVM's headers of the pass managers cost more to compile than all others together.
   struct Managers;

@@ -1,8 +1,12 @@
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <string>
+
 #include "llvm_service/Ir.h"
 #include "llvm_service/LlvmCompatibility.h"
 #include "llvm_service/Target.h"
+#include "tests/llvm_service/Observing.h"
 #include "tests/llvm_service/Programs.h"
 #include "tests/llvm_service/Statuses.h"
 
@@ -52,6 +56,17 @@ TEST(TargetTest, UnknownTargetLeavesTheModule) {
   const std::string before = printIr(*owned.module);
   EXPECT_THAT(retarget(*owned.module, "nosuch"), IsError(StatusCode::INVALID_ARGUMENT, "nosuch"));
   EXPECT_EQ(printIr(*owned.module), before);
+}
+
+// LLVM ends the process when it describes such a processor.
+TEST(TargetTest, StartOnFunctionsForProcessorsWithoutTheModeOfTheTarget) {
+  for (const char* attribute : {"\"target-cpu\"=\"i386\"", "\"target-features\"=\"-64bit\""}) {
+    const std::string text = "target triple = \"x86_64-pc-linux-gnu\"\ndefine i32 @f() " +
+                             std::string(attribute) + " {\n  ret i32 1\n}\n";
+    const std::unique_ptr<Compilation> compilation = startCompilation(makeBenchmark(text));
+    ASSERT_TRUE(compilation);
+    EXPECT_FALSE(applyPass(*compilation, "strip-dead-prototypes"));
+  }
 }
 
 }  // namespace

@@ -147,6 +147,9 @@ class BaselineImprovementNormalizedReward(NormalizedReward):
     Args:
         baseline_cost_function: The observation space of the cost after the baseline pipeline.
         **kwargs: Arguments of :class:`CostFunctionReward`.
+
+    Attributes:
+        baseline_cost: The cost after the baseline pipeline; None until it is needed.
     """
 
     copies_are_shallow = True

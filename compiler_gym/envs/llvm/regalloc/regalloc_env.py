@@ -23,7 +23,6 @@ from compiler_gym.envs.running_step import RunningStep
 from compiler_gym.spaces import Reward
 
 _RUN = re.compile(r"([\w-]+?)(?:\*(\d+))?")
-_QUESTIONS = {"Evictions": "EvictionQuestion", "Priorities": "PriorityQuestion"}
 _FUNCTION_KEY, _GET_FUNCTION_KEY = "llvm.set_function", "llvm.get_function"
 
 
@@ -267,7 +266,8 @@ class RegallocEnv(AllocationEnv):
 
     @override
     def _open_question(self) -> str:
-        return describe_question(self.observation[_QUESTIONS[self.action_space.name]])
+        kind = "Priority" if self._is_about_priorities() else "Eviction"
+        return describe_question(self.observation[f"{kind}Question"])
 
     def decisions(self, unit: str) -> UnitDecisions:
         """Returns the answers to all questions about the program as it is now, LLVM's own included.

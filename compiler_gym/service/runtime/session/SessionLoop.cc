@@ -7,7 +7,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -16,7 +15,6 @@
 #include <utility>
 
 #include "compiler_gym/service/runtime/session/ForkSibling.h"
-#include "compiler_gym/service/runtime/session/HeapReserve.h"
 #include "compiler_gym/util/GrpcStatusMacros.h"
 #include "compiler_gym/util/Process.h"
 
@@ -171,12 +169,8 @@ Status SessionLoop::dispatch(const Frame& frame, bool isClient, std::string* rep
   switch (frame.method()) {
     case Method::kStartSession:
       return handle<StartSessionRequest, StartSessionReply>(
-          frame, reply, [this](const auto& request, auto* result) {
-            const size_t before = heapBytes();
-            const Status status = session_->start(request, result);
-            reserveHeap(std::max(before, heapBytes()) - before);
-            return status;
-          });
+          frame, reply,
+          [this](const auto& request, auto* result) { return session_->start(request, result); });
     case Method::kObserve:
       return handle<StepRequest, StepReply>(
           frame, reply,

@@ -18,9 +18,7 @@ Compilation::Compilation(std::shared_ptr<const Program> program, OwnedModule own
       tracker_(*owned_.module, plugins.empty() ? &trustedPasses() : nullptr),
       optimizer_(*owned_.module, plugins, &tracker_),
       executable_(program_->dynamicConfig(), workingDirectory),
-      remarkReplay_(plugins) {
-  optimizer_.describeProcessor();
-}
+      remarkReplay_(plugins) {}
 
 Status Compilation::start(std::shared_ptr<const Program> program,
                           const boost::filesystem::path& workingDirectory,
@@ -29,6 +27,7 @@ Status Compilation::start(std::shared_ptr<const Program> program,
   OwnedModule owned;
   RETURN_IF_ERROR(parseIr(program->bitcode(), owned));
   compilation = startOn(std::move(program), std::move(owned), workingDirectory, plugins);
+  compilation->optimizer_.describeProcessor();
   return Status::OK;
 }
 

@@ -1,6 +1,5 @@
 #include "llvm_service/inline_regalloc/InlineRegallocGame.h"
 
-#include <set>
 #include <utility>
 
 #include "compiler_gym/util/GrpcStatusMacros.h"

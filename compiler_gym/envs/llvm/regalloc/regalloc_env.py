@@ -229,12 +229,7 @@ class RegallocEnv(AllocationEnv):
     service_options: ClassVar[tuple[str, ...]] = ("--game=regalloc",)
     action_space_names: ClassVar[tuple[str, ...]] = ("Evictions", "Priorities")
 
-    def __init__(
-        self,
-        *args: Any,
-        function: str | None = None,
-        **kwargs: Any,
-    ):
+    def __init__(self, *args: Any, function: str | None = None, **kwargs: Any):
         super().__init__(*args, **kwargs)
         if function is not None:
             self._set_param(_FUNCTION_KEY, function)

@@ -1,5 +1,7 @@
 import pytest
 
+import compiler_gym
+
 
 @pytest.fixture(scope="session", autouse=True)
 def site_data(tmp_path_factory):
@@ -9,3 +11,21 @@ def site_data(tmp_path_factory):
         patch.setenv("COMPILER_GYM_SITE_DATA", str(folder / "data"))
         patch.setenv("COMPILER_GYM_CACHE", str(folder / "cache"))
         yield
+
+
+@pytest.fixture(scope="module")
+def shared_env(request):
+    """The environment of a module's ``ID`` on its program ``LZSS``. Skips without LLVM 22."""
+    with compiler_gym.make(request.module.ID, benchmark=request.module.LZSS) as env:
+        try:
+            env.reset()
+        except NotImplementedError as error:
+            pytest.skip(str(error))
+        yield env
+
+
+@pytest.fixture
+def env(shared_env):
+    with shared_env.sibling() as env:
+        env.reset()
+        yield env

@@ -14,21 +14,7 @@ ID = "llvm-regalloc-v0"
 LZSS = "benchmark://kernels-v0/lzss"
 
 
-@pytest.fixture(scope="module", autouse=True)
-def shared_env():
-    with compiler_gym.make(ID, benchmark=LZSS) as env:
-        try:
-            env.reset()
-        except NotImplementedError as error:  # An LLVM before 22.
-            pytest.skip(str(error))
-        yield env
-
-
-@pytest.fixture
-def env(shared_env):
-    with shared_env.sibling() as env:
-        env.reset()
-        yield env
+pytestmark = pytest.mark.usefixtures("shared_env")
 
 
 @pytest.fixture

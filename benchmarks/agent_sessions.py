@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.machine import descendants, own_cpu_seconds
+from benchmarks.machine import own_cpu_seconds, with_descendants
 from compiler_gym.openenv import CompilerAction, CompilerEnvClient
 
 PASSES = ("sroa", "early-cse", "simplifycfg", "instcombine", "gvn", "dse", "licm", "adce")
@@ -82,7 +82,7 @@ class Server:
     def memory_mib(self) -> float:
         """The memory of the server, the compiler's service and all sessions, shared pages once."""
         kib = 0
-        for pid in descendants(self.process.pid):
+        for pid in with_descendants(self.process.pid):
             try:
                 text = Path(f"/proc/{pid}/smaps_rollup").read_text()
             except OSError:
@@ -92,7 +92,7 @@ class Server:
 
     def processor_seconds(self) -> tuple[float, float]:
         """The processor time of the server itself, and of the service and all sessions."""
-        own, *others = (own_cpu_seconds(pid) for pid in descendants(self.process.pid))
+        own, *others = (own_cpu_seconds(pid) for pid in with_descendants(self.process.pid))
         return own, sum(others)
 
     def stop(self) -> None:

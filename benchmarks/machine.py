@@ -2,13 +2,12 @@
 
 import os
 import platform
-from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import grpc
 
 from compiler_gym.service.connection import CompilerGymServiceConnection
+from compiler_gym.service.process.child_process import descendants
 from compiler_gym.service.proto import GetVersionRequest
 
 
@@ -47,7 +46,7 @@ def cpu_seconds(pid: int | None = None) -> float:
         pid: The process; by default this one.
     """
     # The 14th to 17th field of proc(5) are user, system, and those of children that have ended.
-    return sum(_seconds(each, 4) for each in descendants(os.getpid() if pid is None else pid))
+    return sum(_seconds(each, 4) for each in with_descendants(os.getpid() if pid is None else pid))
 
 
 def own_cpu_seconds(pid: int) -> float:
@@ -64,20 +63,14 @@ def _seconds(pid: int, count: int) -> float:
     return sum(map(int, fields[11 : 11 + count])) / os.sysconf("SC_CLK_TCK")
 
 
-def descendants(pid: int) -> Iterator[int]:
-    """Yields a process and all that it has started, directly or not."""
-    yield pid
-    children = []
-    with suppress(FileNotFoundError, ProcessLookupError):  # Processes may end in the meantime.
-        for path in Path(f"/proc/{pid}/task").glob("*/children"):
-            children += [int(child) for child in path.read_text().split()]
-    for child in children:
-        yield from descendants(child)
+def with_descendants(pid: int) -> list[int]:
+    """Returns a process and all that it has started, directly or not."""
+    return [pid, *descendants(pid)]
 
 
 def private_mebibytes(pid: int) -> float:
     """Memory that belongs to single processes among those that a process has started, in MiB."""
-    return sum(_own_mebibytes(each) for each in descendants(pid) if each != pid)
+    return sum(_own_mebibytes(each) for each in descendants(pid))
 
 
 def _own_mebibytes(pid: int) -> float:

@@ -6,6 +6,17 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from compiler_gym.service.process.child_process import children, descendants
+
+__all__ = [
+    "children",
+    "command_lines",
+    "descendants",
+    "is_asleep",
+    "is_running",
+    "wait_until",
+]
+
 # Busy machines take their time. Only failures come to this limit.
 _MAX_SECONDS = 100
 
@@ -18,23 +29,6 @@ def is_running(pid: int) -> bool:
         return state != "Z" or len(os.listdir(f"/proc/{pid}/task")) > 1
     except (FileNotFoundError, ProcessLookupError):
         return False
-
-
-def children(pid: int) -> list[int]:
-    """The processes that a process has started. Processes and threads may end in the meantime."""
-    found: list[int] = []
-    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-        for thread in os.listdir(f"/proc/{pid}/task"):
-            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-                text = Path(f"/proc/{pid}/task/{thread}/children").read_text()
-                found += map(int, text.split())
-    return found
-
-
-def descendants(pid: int) -> list[int]:
-    """The processes that a process has started, those that they have started, and so on."""
-    found = children(pid)
-    return found + [grandchild for child in found for grandchild in descendants(child)]
 
 
 def is_asleep(pid: int) -> bool:

@@ -20,7 +20,7 @@ from typing import Any
 
 import compiler_gym
 from compiler_gym.compliance.rule import Clock, Violation
-from compiler_gym.service.process.child_process import ChildProcess, describe_exit
+from compiler_gym.service.process.child_process import ChildProcess, descendants, describe_exit
 from compiler_gym.service.proto import Benchmark, File
 
 #: The number of programs to take from a dataset. Some rules need two.
@@ -286,7 +286,7 @@ class ServiceProcess:
 
     def descendants(self) -> list[int]:
         """Returns all child processes of the service, including indirect ones."""
-        found = _descendants(self.pid)
+        found = descendants(self.pid)
         self._known |= {pid: _start_of(pid) for pid in found if pid not in self._known}
         return found
 
@@ -359,14 +359,6 @@ def listening_addresses(port: int) -> set[str]:
             if state == "0A" and int(number, 16) == port:
                 found.add(address)
     return found
-
-
-def _descendants(pid: int) -> list[int]:
-    children: list[int] = []
-    with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # It may end just now.
-        for thread in os.listdir(f"/proc/{pid}/task"):
-            children += map(int, read_text(Path(f"/proc/{pid}/task/{thread}/children")).split())
-    return children + [each for child in children for each in _descendants(child)]
 
 
 def _start_of(pid: int) -> str:

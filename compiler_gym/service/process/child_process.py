@@ -23,6 +23,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from pathlib import Path
 from typing import Any
 
 logger = logging.getLogger(__name__)
@@ -242,3 +243,23 @@ def describe_exit(code: int) -> str:
     except ValueError:
         return f"was killed by signal {-code}"
     return f"was killed by {name} (signal {-code})"
+
+
+def children(pid: int) -> list[int]:
+    """Returns the processes that a process has started, without those that have been waited for.
+
+    Processes and threads may end in the meantime.
+    """
+    found: list[int] = []
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                text = Path(f"/proc/{pid}/task/{thread}/children").read_text()
+                found += map(int, text.split())
+    return found
+
+
+def descendants(pid: int) -> list[int]:
+    """Returns the processes that a process has started, those that they have started, and so on."""
+    found = children(pid)
+    return found + [grandchild for child in found for grandchild in descendants(child)]

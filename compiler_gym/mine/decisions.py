@@ -14,6 +14,7 @@ from pathlib import Path
 from compiler_gym.tuning.size.object_file import ObjectFile, read_object
 from compiler_gym.tuning.size.ranking import shipped_parts, skippable_passes
 from compiler_gym.util.commands import CommandError, run_command
+from compiler_gym.util.started_programs import run_started
 
 
 class Kind(str, Enum):
@@ -112,6 +113,30 @@ class Decision:
         code = f"{clang} -Xclang -disable-llvm-passes -x ir {end.format('-')}"
         return f"{clang} -emit-llvm -c {source} -o - | {passes} | {code}"
 
+    def steps(self, source: Path, folder: Path, tools: Tools) -> list[list[str]]:
+        """Returns commands without a shell that do the same, with files in place of pipes.
+
+        Args:
+            source: The IR.
+            folder: Where the last command writes ``OUTPUT``. ``OPTIMISED`` is expected there if the
+                decision is about passes that run once more.
+            tools: The LLVM.
+        """
+        clang = [*shlex.split(tools.clang), "-Oz", _NO_REPORTS]
+        passes = [*shlex.split(tools.opt), f"-passes={self._pipeline}"]
+        end = ["-c", "-o", str(folder / OUTPUT)]
+        changed = str(folder / "changed.bc")
+        if self.kind is Kind.OPTION:
+            return [[*clang, "-mllvm", self.text, *end, str(source)]]
+        if self.kind is Kind.WITHOUT:
+            return [[*clang, "-mllvm", f"-opt-disable={self.text}", *end, str(source)]]
+        if self.kind is Kind.BEFORE:
+            return [[*passes, str(source), "-o", changed], [*clang, *end, changed]]
+        return [
+            [*passes, str(folder / OPTIMISED), "-o", changed],
+            [*clang, "-Xclang", "-disable-llvm-passes", *end, changed],
+        ]
+
     @property
     def _pipeline(self) -> str:
         return f"function({self.text})"
@@ -139,6 +164,9 @@ def _singles(parts: Iterable[tuple[str, ...]]) -> list[str]:
 
 
 COMPILE_SECONDS = 120
+OUTPUT, OPTIMISED = "measured.o", "optimised.bc"
+# A compiler that crashes leaves nothing behind.
+_NO_REPORTS = "-fno-crash-diagnostics"
 
 
 @dataclass(frozen=True)
@@ -207,7 +235,7 @@ def measure(
     decision: Decision | None, source: Path, folder: Path, tools: Tools
 ) -> ObjectFile | None:
     """Compiles IR, and reads the object file; None if clang refuses."""
-    output = folder / "measured.o"
+    output = folder / OUTPUT
     return read_object(output) if compile_with(decision, source, output, tools) else None
 
 
@@ -215,6 +243,8 @@ def scan(
     source: Path, decisions: Iterable[Decision], folder: Path, tools: Tools
 ) -> tuple[ObjectFile, list[Effect]]:
     """Compiles a program with each decision alone.
+
+    Compilers are loaded once, and the optimiser runs once for all passes that run once more.
 
     Args:
         source: The program: IR on which no pass has run, marked for size.
@@ -229,17 +259,30 @@ def scan(
         ValueError: If the program does not compile.
     """
     before = measure(None, source, folder, tools)
-    if before is None:
+    optimised = folder / OPTIMISED
+    if before is None or not compile_with(None, source, optimised, tools, "-emit-llvm -c"):
         raise ValueError(f"{source.name} does not compile with -Oz")
     effects = []
     for decision in decisions:
-        after = measure(decision, source, folder, tools)
+        after = _measure_quickly(decision, source, folder, tools)
         if after is not None and after.code != before.code:
             effect = Effect(
                 decision, before.text - after.text, _savings(before.functions, after.functions)
             )
             effects += [effect] if effect.savings else []
     return before, effects
+
+
+def _measure_quickly(
+    decision: Decision, source: Path, folder: Path, tools: Tools
+) -> ObjectFile | None:
+    """Does what :func:`measure` does, with compilers that are loaded already."""
+    try:
+        for step in decision.steps(source, folder, tools):
+            run_started(step, COMPILE_SECONDS)
+    except (CommandError, subprocess.TimeoutExpired):
+        return None
+    return read_object(folder / OUTPUT)
 
 
 def _savings(before: Mapping[str, int], after: Mapping[str, int]) -> tuple[Saving, ...]:

@@ -1,5 +1,6 @@
 """Tests of single decisions and the commands that make them."""
 
+from compiler_gym.datasets import Datasets
 from compiler_gym.envs.llvm import tools
 from compiler_gym.mine.decisions import (
     Decision,
@@ -8,6 +9,7 @@ from compiler_gym.mine.decisions import (
     baseline_command,
     known_decisions,
     measure,
+    scan,
 )
 
 _LOOP = """
@@ -51,6 +53,19 @@ def test_llvm_takes_one_of_each_kind(tmp_path):
     assert {*first} == {*Kind}
     for each in first.values():
         assert measure(each, source, tmp_path, llvm), each
+
+
+def test_scans_measure_what_the_commands_make(tmp_path, program):
+    source = program.write(Datasets(), tmp_path)
+    llvm = Tools.of(tools.clang_path(), tools.opt_path())
+    before, effects = scan(source, known_decisions(), tmp_path, llvm)
+    assert effects
+    found = {each.decision: each for each in effects}
+    for decision in known_decisions():
+        after = measure(decision, source, tmp_path, llvm)
+        assert after, decision
+        saved = before.text - after.text
+        assert (found[decision].net == saved) if decision in found else saved <= 0, decision
 
 
 def test_titles_are_unique():

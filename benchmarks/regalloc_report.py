@@ -1,7 +1,7 @@
 """Compares the answers ``default`` of ``llvm-regalloc-v0`` with ``clang -Oz``, on real files.
 
-Draws files of ``opensource-v0``, answers each question of the register allocator with ``default``,
-and compares two things with ``clang -Oz -c -fno-addrsig``:
+Draws files of ``opensource-v0``, or takes all programs of ``kernels-v0``, answers each question of
+the register allocator with ``default``, and compares two things with ``clang -Oz -c -fno-addrsig``:
 
 - the object file, byte for byte. clang begins with the program as ``llvm-v0`` shows it before the
   first action. Services drop the module flags of a program, such as the level of PIE, so that this
@@ -12,6 +12,7 @@ Prints how many files were asked about, equal, and left out with the reason, and
 answered per second. Run it with::
 
     bazel run //benchmarks:regalloc_report -- --files 100
+    bazel run //benchmarks:regalloc_report -- --kernels --action-space Priorities --at-once 1000
 """
 
 import argparse
@@ -35,7 +36,7 @@ from compiler_gym.tuning.size.inputs import known_program
 from compiler_gym.tuning.size.object_file import read_object
 
 ID = "llvm-regalloc-v0"
-_DATASET = "benchmark://opensource-v0"
+_DATASET, _KERNELS = "benchmark://opensource-v0", "benchmark://kernels-v0"
 # Small archives of many subjects.
 _PACKAGES = (
     *("argon2-cffi-bindings", "cmarkgfm", "datrie", "ecos", "ephem", "freesasa", "hiredis"),
@@ -96,7 +97,7 @@ def draw(uris: Sequence[str], packages: Sequence[str], count: int, seed: int) ->
     return [*islice(round_robin_iterables(shuffled), count)]
 
 
-def compare(env: Any, passes: Any, uri: str, totals: Totals) -> None:
+def compare(env: Any, passes: Any, uri: str, totals: Totals, at_once: int) -> None:
     """Plays an episode of ``default`` about a file, and adds the result to the totals.
 
     Args:
@@ -104,6 +105,7 @@ def compare(env: Any, passes: Any, uri: str, totals: Totals) -> None:
         passes: An environment ``llvm-v0``.
         uri: The file.
         totals: The results so far.
+        at_once: The most answers in one step.
     """
     try:
         env.reset(benchmark=uri)
@@ -122,10 +124,10 @@ def compare(env: Any, passes: Any, uri: str, totals: Totals) -> None:
         except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
             totals.leave_out(f"clang: {type(error).__name__}")
             return
-        count = len(env.observation["Evictions"]["default"])
+        count = len(env.observation[env.action_space.name]["default"])
         begin = time.monotonic()
-        for _ in range(count):
-            _, reward, *_ = env.step("default")
+        for first in range(0, count, at_once):
+            _, reward, *_ = env.multistep(["default"] * min(at_once, count - first))
             if reward is None:
                 totals.leave_out("a step failed")
                 return
@@ -152,14 +154,21 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("packages", nargs="*", help="of opensource-v0; by default 24 of them")
     parser.add_argument("--files", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--kernels", action="store_true", help="kernels-v0 in place of files")
+    parser.add_argument("--action-space", default="Evictions", choices=("Evictions", "Priorities"))
+    parser.add_argument("--at-once", type=int, default=1, help="answers in one step")
     arguments = parser.parse_args(words)
     totals = Totals()
-    with compiler_gym.make(ID) as env, compiler_gym.make("llvm-v0") as passes:
-        uris = [*env.datasets[_DATASET].benchmark_uris()]
-        packages = arguments.packages or _PACKAGES
-        files = draw(uris, packages, arguments.files, arguments.seed)
+    game = compiler_gym.make(ID, action_space=arguments.action_space)
+    with game as env, compiler_gym.make("llvm-v0") as passes:
+        if arguments.kernels:
+            files = [*env.datasets[_KERNELS].benchmark_uris()]
+        else:
+            uris = [*env.datasets[_DATASET].benchmark_uris()]
+            packages = arguments.packages or _PACKAGES
+            files = draw(uris, packages, arguments.files, arguments.seed)
         for number, uri in enumerate(files, 1):
-            compare(env, passes, uri, totals)
+            compare(env, passes, uri, totals, arguments.at_once)
             print(f"{number} {uri}", flush=True)
     print(totals)
 

@@ -9,6 +9,7 @@ import pytest
 
 import compiler_gym
 from compiler_gym.envs.llvm import tools
+from compiler_gym.wrappers import RuntimePointEstimateReward
 
 ID = "llvm-regalloc-v0"
 LZSS = "benchmark://kernels-v0/lzss"
@@ -221,3 +222,12 @@ def test_a_service_that_plays_another_game():
         pytest.raises(ValueError, match="--game=regalloc"),
     ):
         compiler_gym.make(ID, service_connection=passes.service)
+
+
+def test_run_time_is_a_reward(env):
+    timed = RuntimePointEstimateReward(env, runtime_count=2)
+    timed.reset()
+    start = timed.reward_space.starting_runtime
+    assert start > 0
+    reward = timed.step(int(np.flatnonzero(env.action_masks())[0]))[1]
+    assert reward == start - timed.reward_space.previous_runtime

@@ -1,0 +1,47 @@
+"""The benchmarks of decisions about registers."""
+
+import numpy as np
+import pytest
+
+import compiler_gym
+from benchmarks import regalloc_learner, regalloc_report, regalloc_runtime
+
+SHA256 = "benchmark://kernels-v0/sha256"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def require_llvm_22():
+    with compiler_gym.make("llvm-regalloc-v0", benchmark=SHA256) as env:
+        try:
+            env.reset()
+        except NotImplementedError as error:
+            pytest.skip(str(error))
+
+
+def test_answers_that_rank_highest_are_tried():
+    with compiler_gym.make("llvm-regalloc-v0", reward_space="SpillCostNorm") as env:
+        pairs = regalloc_learner.questions(env, SHA256)
+        assert len({number for number, *_ in pairs}) > 10
+        assert len({len(row) for *_, row in pairs}) == 1
+        rows, rewards = regalloc_learner.samples(env, SHA256, np.random.default_rng(0))
+        assert len(rows) == len(rewards) == regalloc_learner.SAMPLES
+        rank = regalloc_learner.learn([rows], [rewards])
+        regalloc_learner.try_best(env, SHA256, rank, 5)
+        assert env.episode_reward >= 0
+
+
+def test_run_time_of_a_program():
+    found = regalloc_runtime.measure(SHA256, tries=2, pairs=6)
+    assert {*found} == {"clang -O3", *regalloc_runtime.SEARCHES}
+    share, _ = found["evictions for bytes"]
+    assert share <= 1
+    assert found["clang -O3"][0] > 1
+
+
+def test_priorities_of_a_kernel_are_those_of_clang():
+    totals = regalloc_report.Totals()
+    spaces = {"action_space": "Priorities"}
+    with compiler_gym.make("llvm-regalloc-v0", **spaces) as env, compiler_gym.make("llvm-v0") as o:
+        regalloc_report.compare(env, o, SHA256, totals, at_once=1000)
+    assert (totals.equal, totals.different) == (1, [])
+    assert totals.questions > 500

@@ -1,6 +1,6 @@
 """Learns which answers to the register allocator are worth a try, and tries those."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated
 
 import numpy as np
@@ -27,6 +27,12 @@ def answers(env) -> list[tuple[int, np.ndarray]]:
         for answer in np.flatnonzero(env.observation["EvictionMask"])
         if answer != env.observation["EvictionQuestion"]["default"]
     ]
+
+
+def kernels(env, *parts: str) -> list[str]:
+    """Returns the programs of parts of ``kernels-v0``, alphabetically."""
+    dataset = env.datasets["benchmark://kernels-v0"]
+    return sorted(uri for part in parts for uri in dataset.benchmark_uris(part))
 
 
 def places(env) -> np.ndarray:
@@ -113,10 +119,16 @@ def samples(env, program: str, random: np.random.Generator) -> tuple[np.ndarray,
     return np.array([row for *_, row in chosen]), np.array([rewards[each[:2]] for each in chosen])
 
 
-def learn(rows: list[np.ndarray], gains: list[np.ndarray]) -> Rank:
+def learn(rows: Sequence[np.ndarray], gains: Sequence[np.ndarray]) -> Rank:
     """Returns what foretells the reward of answers by their features. Losses count as 0."""
     model = ExtraTreesRegressor(300, min_samples_leaf=5, random_state=0)
     return model.fit(np.concatenate(rows), np.maximum(0.0, np.concatenate(gains))).predict
+
+
+def learn_from(env, programs: Sequence[str], random: np.random.Generator) -> Rank:
+    """Tries answers about programs, and learns from them."""
+    tried = [samples(env, program, random) for program in programs]
+    return learn(*zip(*((rows, gains) for rows, gains in tried if len(rows)), strict=True))
 
 
 def in_any_order(seed: int) -> Rank:
@@ -147,22 +159,14 @@ def main(
 ) -> None:
     """Show how much better than by clang -Oz programs become that were not learnt from."""
     random = np.random.default_rng(0)
-    rows, gains = [], []
     with compiler_gym.make("llvm-regalloc-v0", reward_space=reward) as env:
-        kernels = env.datasets["benchmark://kernels-v0"]
-        held_back = [*kernels.benchmark_uris("test")][:judges]
-        training = sorted([*kernels.benchmark_uris("train"), *kernels.benchmark_uris("validation")])
+        held_back = kernels(env, "test")[:judges]
         for seed in range(ORDERS):
             judge(env, "In any order", in_any_order(seed), held_back)
-        for number, program in enumerate(training[:programs], start=1):
-            row, gain = samples(env, program, random)
-            if len(row):
-                rows.append(row)
-                gains.append(gain)
-            if number in (programs // 3, programs):
-                rank = learn(rows, gains)
-                judge(env, f"Learnt from {number}", rank, held_back)
-                explain(env, rank, held_back, np.random.default_rng(1))
+        for count in sorted({max(1, programs // 3), programs}):
+            rank = learn_from(env, kernels(env, "train", "validation")[:count], random)
+            judge(env, f"Learnt from {count}", rank, held_back)
+            explain(env, rank, held_back, np.random.default_rng(1))
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
 """Measures the run time of decisions about registers, on the programs that are held back.
 
 Each program of the part ``test`` of ``kernels-v0`` is searched with ``llvm-regalloc-v0``: for
-bytes, and for the estimated cost of spills. Then the programs run in turns with those of ``clang
--Oz`` and ``clang -O3``. The outputs of all are checked. Prints for each program the change of bytes
-and the speedup, with 95 % intervals. The machine should be idle::
+bytes, and for the estimated cost of spills. With --learn, answers are also tried in the order that
+``regalloc_learner.py`` learns from other programs. Then the programs run in turns with those of
+``clang -Oz`` and ``clang -O3``. The outputs of all are checked. Prints for each program the change
+of bytes and the speedup, with 95 % intervals. The machine should be idle::
 
     bazel run //benchmarks:regalloc_runtime
 """
@@ -18,6 +19,7 @@ import numpy as np
 import typer
 
 import compiler_gym
+from benchmarks.regalloc_learner import Rank, kernels, learn_from, try_best
 from compiler_gym.envs.llvm import tools
 from compiler_gym.tuning.size.inputs import known_program
 from compiler_gym.tuning.size.object_file import read_object
@@ -31,12 +33,15 @@ SEARCHES = {
     "evictions for spill cost": ("Evictions", "SpillCostNorm"),
     "priorities for spill cost": ("Priorities", "SpillCostNorm"),
 }
+LEARNT, LEARNT_REWARD = "learnt evictions for spill cost", "SpillCostNorm"
 LEVELS = ("-Oz", "-O3")
 # Shorter runs are repeated for one measurement.
 _SAMPLE_SECONDS = 0.05
 
 
-def variants(uri: str, tries: int, folder: Path) -> Iterator[tuple[str, Path]]:
+def variants(
+    uri: str, tries: int, folder: Path, rank: Rank | None = None
+) -> Iterator[tuple[str, Path]]:
     """Yields object files of a program by their names, that of ``clang -Oz`` first."""
     for level in LEVELS:
         with compiler_gym.make("llvm-v0") as env:
@@ -51,6 +56,10 @@ def variants(uri: str, tries: int, folder: Path) -> Iterator[tuple[str, Path]]:
             for _ in search(env, tries):
                 pass
             yield name, env.write_object(folder / f"{name}.o")
+    if rank is not None:
+        with compiler_gym.make("llvm-regalloc-v0", reward_space=LEARNT_REWARD) as env:
+            try_best(env, uri, rank, tries)
+            yield LEARNT, env.write_object(folder / f"{LEARNT}.o")
 
 
 def workload_of(uri: str, folder: Path) -> ProgramWorkload:
@@ -61,7 +70,9 @@ def workload_of(uri: str, folder: Path) -> ProgramWorkload:
     return ProgramWorkload(validator)
 
 
-def measure(uri: str, tries: int, pairs: int) -> dict[str, tuple[float, Any]]:
+def measure(
+    uri: str, tries: int, pairs: int, rank: Rank | None = None
+) -> dict[str, tuple[float, Any]]:
     """Searches a program and measures what came out.
 
     Returns:
@@ -74,7 +85,7 @@ def measure(uri: str, tries: int, pairs: int) -> dict[str, tuple[float, Any]]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         workload = workload_of(uri, folder)
-        objects = dict(variants(uri, tries, folder))
+        objects = dict(variants(uri, tries, folder, rank))
         programs = {each: path.with_suffix(".program") for each, path in objects.items()}
         for each, path in objects.items():
             workload.link(path, programs[each])
@@ -103,14 +114,19 @@ def main(
     tries: Annotated[int, typer.Option(help="Answers that each search may try.", min=1)] = 40,
     pairs: Annotated[int, typer.Option(help="Runs of each program.", min=6)] = 40,
     programs: Annotated[int, typer.Option(help="How many programs.", min=1, max=7)] = 7,
+    learn: Annotated[int, typer.Option(help="How many to learn from.", min=0, max=21)] = 0,
 ) -> None:
     """Show what decisions about registers do to the run time of programs."""
     found: dict[str, list[tuple[float, Any]]] = {}
-    with compiler_gym.make("llvm-v0") as env:
-        uris = [*env.datasets["benchmark://kernels-v0"].benchmark_uris("test")]
-    for uri in uris[:programs]:
+    rank = None
+    with compiler_gym.make("llvm-regalloc-v0", reward_space=LEARNT_REWARD) as env:
+        uris = kernels(env, "test")[:programs]
+        if learn:
+            teachers = kernels(env, "train", "validation")[:learn]
+            rank = learn_from(env, teachers, np.random.default_rng(0))
+    for uri in uris:
         print(uri.rpartition("/")[2])
-        for name, (share, times) in measure(uri, tries, pairs).items():
+        for name, (share, times) in measure(uri, tries, pairs, rank).items():
             found.setdefault(name, []).append((share, times))
             print(
                 f"  {name}: code {share - 1:+.2%}, speedup over -Oz {times.speedup:.3f} "

@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from compiler_gym.cli.app import clang_options
+from compiler_gym.cli.console import messages
 from compiler_gym.cli.optimize_program import Settings
 from compiler_gym.cli.optimize_project import optimize_project
 from compiler_gym.cli.optimize_several import (
@@ -36,7 +37,7 @@ from compiler_gym.tuning.size.html_report import REQUIRED_TOOLS
 from compiler_gym.tuning.size.inputs import FILE_NAME, command_check
 from compiler_gym.tuning.size.linking import Linker
 from compiler_gym.tuning.size.objective import Objective
-from compiler_gym.util.environment_variables import check_names
+from compiler_gym.util.environment_variables import PREFIX, UNIT_SETTINGS, check_names
 from compiler_gym.util.shell_format import plural
 
 _EVALUATIONS = 120  # Without a time limit, a search has the same result on all machines.
@@ -201,6 +202,7 @@ def optimize(
       compiler-gym optimize build/compile_commands.json -o objects --jobs 8
     """  # noqa: D301, the mark of a paragraph that is not filled.
     check_names(os.environ)
+    _tell_of_unread_variables()
     options = clang_options(context)
     check_options(options)
     _check_flags(objective.value, run, link, max_slowdown, whole_program, keep)
@@ -274,6 +276,13 @@ def _check_project(programs: Sequence[str], **flags: object) -> None:
             raise typer.BadParameter(
                 f"{flag} is for programs that are named one by one, got {programs[0]}."
             )
+
+
+def _tell_of_unread_variables() -> None:
+    for name in UNIT_SETTINGS:
+        if name in os.environ:
+            option = name.removeprefix(PREFIX).lower()
+            messages().print(f"{name} is for compiler-gym-cc only: try --{option} here")
 
 
 def _check_flags(

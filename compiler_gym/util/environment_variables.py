@@ -6,7 +6,13 @@ from compiler_gym.errors.nearest_names import unknown_name
 
 PREFIX = "COMPILER_GYM_"
 
-KNOWN = frozenset(
+UNIT_SETTINGS = tuple(
+    PREFIX + name
+    for name in ("BUDGET", "EVALUATIONS", "EXPERIMENTAL", "MEMORY", "OBJECTIVE", "POLICY")
+)
+"""Variables of ``compiler-gym-cc`` that are options of ``compiler-gym optimize``."""
+
+KNOWN = frozenset(UNIT_SETTINGS) | frozenset(
     PREFIX + name
     for name in (
         # Folders.
@@ -15,18 +21,7 @@ KNOWN = frozenset(
         *("DATASET_MIRROR", "DEBUG", "DIRECT_CHANNEL", "SERVICE_ARGS", "SHOW_OUTPUT"),
         *("INST2VEC_VOCABULARY", "IR2VEC_VOCABULARY", "LLVM"),
         # compiler-gym-cc.
-        *(
-            "BUDGET",
-            "EVALUATIONS",
-            "EXPERIMENTAL",
-            "FROZEN",
-            "LEVEL",
-            "LOCK",
-            "LOG",
-            "MEMORY",
-            "OBJECTIVE",
-            "POLICY",
-        ),
+        *("FROZEN", "LEVEL", "LOCK", "LOG"),
         # Set by compiler-gym build for compiler-gym-cc.
         *("BUILD", "RECORD"),
         # Set for programs that are loaded once and run many times.

@@ -358,6 +358,12 @@ def test_wrong_arguments(refused, environment, program_c):
     assert sorted(os.listdir()) == ["folder", "program.c"]
 
 
+def test_a_variable_of_the_compiler_wrapper_has_no_effect_and_says_so(run, monkeypatch):
+    monkeypatch.setenv("COMPILER_GYM_EVALUATIONS", "9")
+    first, _ = run("optimize", "none.c", code=1).stderr.splitlines()
+    assert first == "COMPILER_GYM_EVALUATIONS is for compiler-gym-cc only: try --evaluations here"
+
+
 def test_misspelt_environment_variable(refused, program_c, monkeypatch):
     monkeypatch.setenv("COMPILER_GYM_BUGDET", "60s")
     said = "no environment variable 'COMPILER_GYM_BUGDET'. Did you mean COMPILER_GYM_BUDGET"

@@ -1,8 +1,16 @@
-"""Functions without the mark of -Oz, where that saves instructions."""
+"""Functions without the mark of -Oz: where that saves instructions, and where it must not be."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
+from compiler_gym.envs.llvm import tools
+from compiler_gym.envs.llvm.benchmarks.bitcode import (
+    ClangInvocation,
+    add_attributes,
+    compile_source,
+    run_tool,
+)
 from compiler_gym.tuning.size.compilation import Change
 from compiler_gym.tuning.size.evaluator import Evaluation
 from compiler_gym.tuning.size.moves import unmark
@@ -67,3 +75,20 @@ def test_unnameable_and_finished_functions_are_skipped():
         start = Evaluation(Change(options), ObjectFile(9, 9, {}, "", "", counts), Path())
         unmark(start, ["a:b", "c"], evaluate, instructions)
         assert [each.options for each in asked] == expected
+
+
+def test_functions_that_must_not_be_optimised_are_not_marked(tmp_path):
+    source, bitcode, marked = (tmp_path / f"program.{suffix}" for suffix in ("c", "bc", "marked"))
+    source.write_text(
+        "#pragma clang optimize off\nint slow(int x) { return x * 3; }\n"
+        "#pragma clang optimize on\nint quick(int x) { return x * 3; }\n"
+    )
+    compile_source(ClangInvocation.from_c_file(source), bitcode)
+    add_attributes(bitcode.read_bytes(), marked, ["optsize", "minsize"])
+    text = run_tool([tools.tool_path("llvm-dis"), marked, "-o", "-"], timeout=60).decode()
+    groups = dict(re.findall(r"^attributes (#\d+) = (.*)$", text, re.MULTILINE))
+    functions = dict(re.findall(r"^define .*@(\w+)\(.* (#\d+) \{$", text, re.MULTILINE))
+    assert "optnone" in groups[functions["slow"]]
+    assert "minsize" not in groups[functions["slow"]]
+    assert "minsize" in groups[functions["quick"]]
+    assert "optsize" in groups[functions["quick"]]

@@ -141,8 +141,13 @@ def inline_mandatory(path: Path, outpath: Path, timeout: float = 300) -> None:
     run_tool([tools.opt_path(), "-passes=always-inline", path, "-o", outpath], timeout=timeout)
 
 
+_SIZE_ATTRIBUTES = {"minsize", "optsize"}
+
+
 def add_attributes(program: bytes, outpath: Path, names: Sequence[str]) -> None:
     """Writes bitcode whose functions all have further attributes, as clang's front end gives them.
+
+    Functions that must not be optimised (``#pragma clang optimize off``) are not marked for size.
 
     Args:
         program: The bitcode before.
@@ -154,7 +159,17 @@ def add_attributes(program: bytes, outpath: Path, names: Sequence[str]) -> None:
     """
     attributes = [f"-force-attribute={name}" for name in names]
     command: list[str | Path] = [tools.opt_path(), "-passes=forceattrs", *attributes]
-    run_tool([*command, "-", "-o", outpath], timeout=300, stdin=program)
+    try:
+        run_tool([*command, "-", "-o", outpath], timeout=300, stdin=program)
+    except BenchmarkInitError:
+        # opt aborts if a function that must not be optimised is marked for size. The project's own
+        # pass leaves such functions out.
+        plugin = tools.own_passes_path()
+        if plugin is None or not _SIZE_ATTRIBUTES.issuperset(names):
+            raise
+        passes = ",".join(f"set-attribute<{name}>" for name in names)
+        command = [tools.opt_path(), f"-load-pass-plugin={plugin}", f"-passes={passes}"]
+        run_tool([*command, "-", "-o", outpath], timeout=300, stdin=program)
 
 
 def check_bounds(path: Path, outpath: Path) -> None:

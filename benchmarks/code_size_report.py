@@ -23,7 +23,6 @@ from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
 
-from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.benchmarks.validation import ProgramRun, ProgramValidator
 from compiler_gym.envs.llvm.datasets.kernels_dataset import INPUT_SETS, KERNELS_PATH
 from compiler_gym.envs.llvm.datasets.llvm_datasets import get_llvm_datasets
@@ -37,6 +36,7 @@ from compiler_gym.tuning.size.linking import Linker, trial_linker
 from compiler_gym.tuning.size.objective import Objective
 from compiler_gym.tuning.size.optimizer import Optimizer
 from compiler_gym.tuning.size.ranking import shipped_portfolio, shipped_ranking
+from compiler_gym.util import llvm_tools
 
 MILESTONES = (1, 10, 60, 120)
 _OPTIONS = ("-std=c11", "-w")
@@ -55,7 +55,9 @@ class Source:
 
     @property
     def compilation(self) -> Compilation:
-        return Compilation(tools.clang_path(), self.path, self.options, tools.own_passes_path())
+        return Compilation(
+            llvm_tools.clang_path(), self.path, self.options, llvm_tools.own_passes_path()
+        )
 
     def code_bytes(self) -> int:
         """The size of clang's code in bytes."""

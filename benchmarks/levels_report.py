@@ -15,9 +15,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.datasets.kernels_dataset import KERNELS_PATH
 from compiler_gym.tuning.size.object_file import ObjectFile, read_object
+from compiler_gym.util import llvm_tools
 from compiler_gym.util.commands import CommandError, run_command
 
 _STOP = ("-Xclang", "-disable-llvm-passes")
@@ -148,7 +148,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         each.parent.name for each in KERNELS_PATH.glob("*/program.c*")
     )
     for llvm in parsed.llvm or installed():
-        version = tools.tool_version(llvm / "bin" / "clang")
+        version = llvm_tools.tool_version(llvm / "bin" / "clang")
         match = re.search(r"version (\S+?)(\s|$)", version)
         comparisons = []
         with tempfile.TemporaryDirectory(prefix="compiler_gym-") as folder:

@@ -27,9 +27,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from compiler_gym.envs.llvm import tools
 from compiler_gym.tuning.size.linking import TrialLinker, trial_linker
 from compiler_gym.tuning.size.object_file import read_object
+from compiler_gym.util import llvm_tools
 from compiler_gym.util.runfiles_path import cache_path
 from compiler_gym.util.statistics import compare_paired_runtimes
 from compiler_gym.util.tabulate import tabulate
@@ -322,7 +322,7 @@ def _trial_linker() -> TrialLinker:
 
 
 def _clang(project: Project) -> str:
-    return str(tools.tool_path("clang++" if project.is_cxx else "clang"))
+    return str(llvm_tools.tool_path("clang++" if project.is_cxx else "clang"))
 
 
 def _wrapper(project: Project) -> tuple[str, ...]:

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import typer
 
-from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.benchmarks.bitcode import (
     ClangInvocation,
     compile_source,
@@ -18,6 +17,7 @@ from compiler_gym.envs.llvm.benchmarks.bitcode import (
     run_tool,
 )
 from compiler_gym.envs.llvm.datasets.kernels_dataset import KERNELS_PATH
+from compiler_gym.util import llvm_tools
 
 _TIMEOUT_SECONDS = 60
 
@@ -53,7 +53,7 @@ class SizedProgram:
         path = folder / f"{self.size}.bc"
         parts = [_compile(kernel, folder) for kernel in self.kernels]
         if self.function:
-            command = [tools.llvm_extract_path(), "--recursive", f"--func={self.function}"]
+            command = [llvm_tools.llvm_extract_path(), "--recursive", f"--func={self.function}"]
             run_tool([*command, *parts, "-o", path], timeout=_TIMEOUT_SECONDS)
         else:
             link(parts, path, timeout=_TIMEOUT_SECONDS)

@@ -29,11 +29,11 @@ from typing import Any
 
 import compiler_gym
 from compiler_gym.datasets import BenchmarkUri, round_robin_iterables
-from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.benchmarks.bitcode import add_attributes
 from compiler_gym.errors import BenchmarkInitError, ServiceError
 from compiler_gym.tuning.size.inputs import known_program
 from compiler_gym.tuning.size.object_file import read_object
+from compiler_gym.util import llvm_tools
 
 ID = "llvm-regalloc-v0"
 _DATASET, _KERNELS = "benchmark://opensource-v0", "benchmark://kernels-v0"
@@ -144,7 +144,7 @@ def compare(env: Any, passes: Any, uri: str, totals: Totals, at_once: int) -> No
 
 def _compile(program: Path) -> Path:
     output = program.with_suffix(".o")
-    command = [tools.clang_path(), "-Oz", "-c", "-w", "-fno-addrsig", program, "-o", output]
+    command = [llvm_tools.clang_path(), "-Oz", "-c", "-w", "-fno-addrsig", program, "-o", output]
     subprocess.run(command, check=True, capture_output=True, timeout=_CLANG_SECONDS)
     return output
 

@@ -20,10 +20,10 @@ import typer
 
 import compiler_gym
 from benchmarks.regalloc_learner import Rank, kernels, learn_from, try_best
-from compiler_gym.envs.llvm import tools
 from compiler_gym.tuning.size.inputs import known_program
 from compiler_gym.tuning.size.object_file import read_object
 from compiler_gym.tuning.speed.workload import ProgramWorkload, Stopwatch
+from compiler_gym.util import llvm_tools
 from compiler_gym.util.statistics import compare_paired_runtimes, geometric_mean
 from examples.regalloc_search import search
 
@@ -47,7 +47,7 @@ def variants(
         with compiler_gym.make("llvm-v0") as env:
             program = known_program(env.datasets, uri, folder, for_size=level == "-Oz").path
         output = folder / f"clang{level}.o"
-        command = [tools.clang_path(), level, "-c", "-w", program, "-o", output]
+        command = [llvm_tools.clang_path(), level, "-c", "-w", program, "-o", output]
         subprocess.run(command, check=True, capture_output=True)
         yield f"clang {level}", output
     for name, (action_space, reward) in SEARCHES.items():

@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.datasets.kernels_dataset import KERNELS_PATH
 from compiler_gym.tuning.size import evaluator, linking
 from compiler_gym.tuning.size.compilation import Change, Compilation
 from compiler_gym.tuning.size.evaluator import Budget, Evaluation, Evaluator
 from compiler_gym.tuning.size.linking import trial_linker
 from compiler_gym.tuning.size.ranking import shipped_portfolio
+from compiler_gym.util import llvm_tools
 from compiler_gym.util.commands import run_command
 from compiler_gym.util.started_programs import run_started
 
@@ -91,7 +91,7 @@ def measure(source: Path, options: Sequence[str], run: Callable[..., Any], round
         run: Runs a program.
         rounds: The number of times that all changes are evaluated.
     """
-    clang, plugin = tools.clang_path(), tools.own_passes_path()
+    clang, plugin = llvm_tools.clang_path(), llvm_tools.own_passes_path()
     compilation = Compilation(clang, source, (*options, "-w"), plugin)
     linker = trial_linker(compilation.options)
     changes = [each.change for each in shipped_portfolio()]

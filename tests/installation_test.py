@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from compiler_gym.envs.llvm import tools
+from compiler_gym.util import llvm_tools
 from compiler_gym.util.runfiles_path import find_service_binary
 
 SYSTEM = {"libc.so.6", "libgcc_s.so.1", "libm.so.6", "libpthread.so.0", "libstdc++.so.6"}
@@ -39,9 +39,14 @@ def test_service_for_plugins_needs_llvm_and_system_libraries_only():
 
 
 def test_plugin_of_passes_gets_llvm_from_the_program_that_loads_it():
-    plugin = tools.own_passes_path()
+    plugin = llvm_tools.own_passes_path()
     assert libraries(plugin) <= SYSTEM | LOADER
-    command = [tools.opt_path(), f"-load-pass-plugin={plugin}", "-passes=list-call-sites", "-S"]
+    command = [
+        llvm_tools.opt_path(),
+        f"-load-pass-plugin={plugin}",
+        "-passes=list-call-sites",
+        "-S",
+    ]
     # All symbols are looked up, not only those that are used.
     environment = {**os.environ, "LD_BIND_NOW": "1"}
     subprocess.run(command, check=True, input=b"", capture_output=True, env=environment)

@@ -8,7 +8,7 @@ from pathlib import Path
 from tools import c_library
 from tools.third_party import output_of, shared_libraries_of
 
-# What the package asks compiler_gym.envs.llvm.tools for.
+# What the package asks compiler_gym.util.llvm_tools for.
 _TOOLS = (
     *("clang", "ld.lld", "llc", "lli", "llvm-as", "llvm-cxxfilt", "llvm-diff"),
     *(

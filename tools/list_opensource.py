@@ -19,7 +19,6 @@ from pathlib import Path
 
 from rich.progress import track
 
-from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.datasets.opensource_dataset import (
     FOLDER,
     LANGUAGES,
@@ -27,6 +26,7 @@ from compiler_gym.envs.llvm.datasets.opensource_dataset import (
     Package,
 )
 from compiler_gym.errors import BenchmarkInitError
+from compiler_gym.util import llvm_tools
 from compiler_gym.util.commands import run_command
 from compiler_gym.util.runfiles_path import site_data_path
 
@@ -118,9 +118,9 @@ def _is_usable(package: Package, root: Path, file: str, allowed: set[Path]) -> b
         except (BenchmarkInitError, subprocess.SubprocessError):
             return False
         used = depends.read_text().replace("\\\n", " ").partition(": ")[2].split()
-        own = (root.resolve(), tools.clang_path().resolve().parent.parent)
+        own = (root.resolve(), llvm_tools.clang_path().resolve().parent.parent)
         paths = [(root / each).resolve() for each in used]
-        text = run_command([tools.llvm_dis_path(), output, "-o", "-"], timeout=60).stdout
+        text = run_command([llvm_tools.llvm_dis_path(), output, "-o", "-"], timeout=60).stdout
         return len(_INSTRUCTION.findall(text)) >= _MIN_INSTRUCTIONS and all(
             path in allowed or any(path.is_relative_to(folder) for folder in own) for path in paths
         )

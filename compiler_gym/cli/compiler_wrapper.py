@@ -41,7 +41,6 @@ from compiler_gym.cli.wrapper_settings import (
     SETTINGS,
     WrongSettingError,
 )
-from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.benchmarks.compiler_command import CompilerCommand
 from compiler_gym.errors.nearest_names import UnknownNameError
 from compiler_gym.tuning.size.compilation import (
@@ -50,6 +49,7 @@ from compiler_gym.tuning.size.compilation import (
     change_from_json,
     decision_names,
 )
+from compiler_gym.util import llvm_tools
 from compiler_gym.util.commands import CommandError, JobSlots, run_command
 from compiler_gym.util.environment_variables import check_names
 from compiler_gym.util.filesystem import atomic_file_write
@@ -86,7 +86,7 @@ def main(driver: str, words: Sequence[str]) -> int:
     Returns:
         Its exit code.
     """
-    clang = tools.tool_path(driver)
+    clang = llvm_tools.tool_path(driver)
     try:
         check_names(os.environ)
         words = settings.take_own_words(words)
@@ -283,7 +283,7 @@ def _key(clang: Path, command: CompilerCommand, bitcode: Path) -> str:
     from compiler_gym.tuning.size.ranking import shipped_digest
 
     status = clang.resolve().stat()
-    plugin = tools.own_passes_path()
+    plugin = llvm_tools.own_passes_path()
     policy = os.environ.get(POLICY, "")
     facts = (
         compiler_gym.__version__,

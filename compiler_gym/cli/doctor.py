@@ -18,8 +18,8 @@ import typer
 
 import compiler_gym
 from compiler_gym.cli.console import print_json, print_line
-from compiler_gym.envs.llvm import tools
 from compiler_gym.errors import EnvironmentNotSupported, ServiceError
+from compiler_gym.util import llvm_tools
 from compiler_gym.util.commands import HEADERS_FIX, run_command
 from compiler_gym.util.runfiles_path import (
     cache_path,
@@ -145,28 +145,28 @@ def _step(name: str) -> str:
 
 
 def _tool(name: str) -> str:
-    path = tools.tool_path(name)
-    lines = tools.tool_version(path).splitlines()
+    path = llvm_tools.tool_path(name)
+    lines = llvm_tools.tool_version(path).splitlines()
     numbered = [line for line in lines if any(letter.isdigit() for letter in line)]
     return f"{(numbered or lines)[0].strip()}, {path}"
 
 
 def _compile() -> str:
     """Builds and runs a program, which needs the headers and startup files of C."""
-    clang = tools.clang_path()
+    clang = llvm_tools.clang_path()
     with tempfile.TemporaryDirectory(prefix="compiler_gym-") as folder:
         program = Path(folder) / "a.out"
         run_command(
             [clang, "-x", "c", "-", "-o", program], _SECONDS, stdin=_HELLO, text=False, cwd=folder
         )
         works = run_command([program], _SECONDS).stdout.strip()
-    library = tools.companion_c_library()
+    library = llvm_tools.companion_c_library()
     end = "" if library is None else f", with the C library of {library}"
     return f"clang builds one, and it {works}{end}"
 
 
 def _plugins() -> str:
-    companion = tools.companion_folder()
+    companion = llvm_tools.companion_folder()
     if companion is not None and (companion / "bin" / _SHARED_SERVICE).is_file():
         return f"can be loaded by {companion / 'bin' / _SHARED_SERVICE}"
     return f"can be loaded by {find_service_binary(_SHARED_SERVICE)}"

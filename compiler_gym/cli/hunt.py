@@ -16,7 +16,6 @@ from compiler_gym.cli.pool_options import RayOption, command_pool
 from compiler_gym.datasets import BenchmarkUri, Datasets
 from compiler_gym.distributed.pool import Limits as PoolLimits
 from compiler_gym.distributed.trials import Setup, hunt_on_pool
-from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.benchmarks.own_programs import benchmark
 from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets, get_llvm_datasets
 from compiler_gym.errors.nearest_names import unknown_name
@@ -33,6 +32,7 @@ from compiler_gym.hunt.passes import (
 )
 from compiler_gym.hunt.programs import Programs
 from compiler_gym.hunt.trial import Laboratory, Outcome
+from compiler_gym.util import llvm_tools
 from compiler_gym.util.shell_format import plural
 
 _PROGRAMS = ("kernels-v0", "csmith-v0")
@@ -123,7 +123,7 @@ def hunt(
     if ray is not None and run is not None:
         raise typer.BadParameter("--run is for programs of this machine, and --ray uses others.")
     limits = Limits(timeout, memory, repeats, reduce_seconds)
-    opt_path = tools.opt_path() if opt is None else _checked(opt)
+    opt_path = llvm_tools.opt_path() if opt is None else _checked(opt)
     with working_on("looking for programs and passes"):
         datasets, uris = _programs(programs or [*_PROGRAMS], run)
         known = Programs(datasets, uris)
@@ -143,7 +143,7 @@ def hunt(
     with _Reporter(session, findings) as reporter:
         laboratory = Laboratory(
             opt=opt_path,
-            clang=tools.clang_path(),
+            clang=llvm_tools.clang_path(),
             programs=known,
             findings=findings,
             limits=limits,

@@ -11,7 +11,7 @@ from typing import Any
 
 import compiler_gym
 from compiler_gym.cli.kept_objects import Found, digest_of
-from compiler_gym.envs.llvm import tools
+from compiler_gym.util import llvm_tools
 from compiler_gym.util.commands import run_command
 from compiler_gym.util.filesystem import atomic_file_write, file_lock
 
@@ -148,8 +148,8 @@ def unit_of(folder: Path, clang: Path, source: str, options: Sequence[str], bitc
         options: The options of clang.
         bitcode: The unoptimised code.
     """
-    compiler = tools.tool_version(clang).partition("\n")[0]
-    listed = run_command([tools.llvm_dis_path(), bitcode, "-o", "-"], text=False).stdout
+    compiler = llvm_tools.tool_version(clang).partition("\n")[0]
+    listed = run_command([llvm_tools.llvm_dis_path(), bitcode, "-o", "-"], text=False).stdout
     lines = (line for line in listed.splitlines() if not line.startswith(_NAMES))
     content = b"\n".join(lines).replace(compiler.encode(), b"").replace(os.fsencode(folder), b".")
     source, words = key_of(folder, source, options)

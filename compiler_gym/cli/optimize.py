@@ -30,7 +30,6 @@ from compiler_gym.cli.options import (
     parse_duration,
 )
 from compiler_gym.cli.pool_options import RayOption
-from compiler_gym.envs.llvm.tools import tool_path
 from compiler_gym.tuning.policies.policy import Policy
 from compiler_gym.tuning.size.compilation import check_options, options_of_bitcode
 from compiler_gym.tuning.size.html_report import REQUIRED_TOOLS
@@ -38,6 +37,7 @@ from compiler_gym.tuning.size.inputs import FILE_NAME, command_check
 from compiler_gym.tuning.size.linking import Linker
 from compiler_gym.tuning.size.objective import Objective
 from compiler_gym.util.environment_variables import PREFIX, UNIT_SETTINGS, check_names
+from compiler_gym.util.llvm_tools import tool_path
 from compiler_gym.util.shell_format import plural
 
 _EVALUATIONS = 120  # Without a time limit, a search has the same result on all machines.

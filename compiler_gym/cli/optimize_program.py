@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from compiler_gym.cli.console import messages, print_line
-from compiler_gym.envs.llvm import tools
 from compiler_gym.tuning.policies.policy import Policy
 from compiler_gym.tuning.size.compilation import Change, Compilation
 from compiler_gym.tuning.size.evaluator import Budget, Evaluation, Evaluator
@@ -29,6 +28,7 @@ from compiler_gym.tuning.size.optimizer import Optimizer
 from compiler_gym.tuning.size.product import reproduces, write_object
 from compiler_gym.tuning.size.ranking import experimental_options, shipped_ranking
 from compiler_gym.tuning.speed.workload import Slowdown, SlowdownLimit
+from compiler_gym.util import llvm_tools
 from compiler_gym.util.shell_format import join_cmd, plural
 from compiler_gym.util.tabulate import html_table
 
@@ -312,7 +312,7 @@ def optimize_program(
         Exception: Any error of :class:`Optimizer`, or of writing a file.
     """
     compilation = Compilation(
-        tools.clang_path(), program.path, settings.options, tools.own_passes_path()
+        llvm_tools.clang_path(), program.path, settings.options, llvm_tools.own_passes_path()
     )
     checks = [each for each in (settings.check or program.check, limit) if each is not None]
     objective = settings.objective or Objective.ALL

@@ -15,7 +15,6 @@ from compiler_gym.cli.pool_options import PoolProgress, command_pool
 from compiler_gym.distributed.optimization import Optimization, Optimized
 from compiler_gym.distributed.pool import Limits
 from compiler_gym.distributed.task import Job, Outcome, digest_of
-from compiler_gym.envs.llvm import tools
 from compiler_gym.tuning.size.compilation import (
     NO_CHANGE,
     Change,
@@ -26,6 +25,7 @@ from compiler_gym.tuning.size.compilation import (
 from compiler_gym.tuning.size.inputs import ProjectSource, read_compile_commands
 from compiler_gym.tuning.size.object_file import ObjectFile
 from compiler_gym.tuning.size.objective import Objective
+from compiler_gym.util import llvm_tools
 from compiler_gym.util.commands import CommandError, run_command
 from compiler_gym.util.filesystem import atomic_file_write
 from compiler_gym.util.shell_format import join_cmd, plural
@@ -105,7 +105,10 @@ class _Project:
         wanted = self._settings.options
         options = (*wanted, *source.options) if has_level(wanted) else (*source.options, *wanted)
         return Compilation(
-            tools.clang_path(), Path(source.source), (*options, "-w"), tools.own_passes_path()
+            llvm_tools.clang_path(),
+            Path(source.source),
+            (*options, "-w"),
+            llvm_tools.own_passes_path(),
         )
 
     def _job(self, source: ProjectSource) -> Job:

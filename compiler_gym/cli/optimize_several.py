@@ -21,7 +21,6 @@ from compiler_gym.cli.optimize_speed import (
     workload_of,
 )
 from compiler_gym.cli.options import program_uri
-from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.benchmarks.bitcode import run_tool
 from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets, get_llvm_datasets
 from compiler_gym.errors import BenchmarkInitError
@@ -32,6 +31,7 @@ from compiler_gym.tuning.size.linking import Linker, merge_program
 from compiler_gym.tuning.size.objective import Objective
 from compiler_gym.tuning.size.product import write_script
 from compiler_gym.tuning.speed.workload import SlowdownLimit
+from compiler_gym.util import llvm_tools
 from compiler_gym.util.shell_format import plural
 
 _COMPILE_SECONDS = 3600
@@ -305,5 +305,5 @@ def parts_of_program(inputs: Sequence[tuple[Input, Path]], settings: Settings) -
 
 
 def _compile(program: Input, settings: Settings, file: Path) -> None:
-    compilation = Compilation(tools.clang_path(), program.path, settings.options)
+    compilation = Compilation(llvm_tools.clang_path(), program.path, settings.options)
     run_tool(compilation.command(file), _COMPILE_SECONDS)

@@ -11,7 +11,6 @@ import numpy as np
 
 from compiler_gym.cli.console import messages, print_line, print_table
 from compiler_gym.cli.optimize_program import Product, Progress, Settings, experimental_notes
-from compiler_gym.envs.llvm import tools
 from compiler_gym.tuning.size.compilation import Compilation, has_level
 from compiler_gym.tuning.size.evaluator import Budget, Evaluator
 from compiler_gym.tuning.size.inputs import Input
@@ -20,6 +19,7 @@ from compiler_gym.tuning.size.product import reproduces, write_object
 from compiler_gym.tuning.size.ranking import experimental_options
 from compiler_gym.tuning.speed.optimizer import SpeedOptimizer
 from compiler_gym.tuning.speed.workload import CommandWorkload, ProgramWorkload, Workload
+from compiler_gym.util import llvm_tools
 from compiler_gym.util.shell_format import plural
 from compiler_gym.util.statistics import RuntimeComparison
 
@@ -107,7 +107,7 @@ def optimize_speed(
         Exception: Any error of :class:`SpeedOptimizer`, or of writing a file.
     """
     compilation = Compilation(
-        tools.clang_path(), program.path, settings.options, tools.own_passes_path()
+        llvm_tools.clang_path(), program.path, settings.options, llvm_tools.own_passes_path()
     )
     # Workloads of built-in programs check their output.
     known = None if isinstance(workload, ProgramWorkload) else program.check

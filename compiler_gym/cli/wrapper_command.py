@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from compiler_gym.cli import wrapper_settings as settings
-from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.benchmarks.compiler_command import (
     CompilerCommand,
     parse_compiler_command,
 )
 from compiler_gym.tuning.size.compilation import Compilation
+from compiler_gym.util import llvm_tools
 
 # Commands with these options write other files besides the object file and its dependencies, need
 # another compiler, or depend on the exact code.
@@ -105,7 +105,7 @@ def bitcode_command(
 def compilation_of(clang: Path, command: CompilerCommand) -> Compilation:
     """Returns the compilation of the source of a command, which prints no warnings."""
     source = Path(command.sources[0].path)
-    return Compilation(clang, source, (*options_of(command), "-w"), tools.own_passes_path())
+    return Compilation(clang, source, (*options_of(command), "-w"), llvm_tools.own_passes_path())
 
 
 def without_outputs(words: Sequence[str]) -> list[str]:

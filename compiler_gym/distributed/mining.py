@@ -9,7 +9,6 @@ from pathlib import Path
 from compiler_gym.distributed.pool import Pool
 from compiler_gym.distributed.task import Job, digest_of, name_of
 from compiler_gym.distributed.worker import Worker
-from compiler_gym.envs.llvm import tools
 from compiler_gym.mine.decisions import COMPILE_SECONDS, Tools
 from compiler_gym.mine.miner import Mine
 from compiler_gym.mine.programs import Program
@@ -21,6 +20,7 @@ from compiler_gym.mine.work import (
     reduce_function,
     scan_unit,
 )
+from compiler_gym.util import llvm_tools as tools
 
 _FORMAT = 1
 _UNIT = "unit.bc"

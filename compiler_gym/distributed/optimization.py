@@ -7,13 +7,13 @@ from pathlib import Path
 
 from compiler_gym.distributed.task import name_of
 from compiler_gym.distributed.worker import Worker
-from compiler_gym.envs.llvm import tools
 from compiler_gym.tuning.size.compilation import Change, Compilation
 from compiler_gym.tuning.size.evaluator import Budget, Evaluator
 from compiler_gym.tuning.size.linking import trial_linker
 from compiler_gym.tuning.size.objective import Objective
 from compiler_gym.tuning.size.optimizer import Optimizer
 from compiler_gym.tuning.size.ranking import shipped_ranking
+from compiler_gym.util import llvm_tools
 
 _FORMAT = 1
 
@@ -78,7 +78,7 @@ class Optimization:
             source = Path(name) / self.name_of_file
             source.write_bytes(worker.blob(self.text))
             compilation = Compilation(
-                tools.clang_path(), source, self.options, tools.own_passes_path()
+                llvm_tools.clang_path(), source, self.options, llvm_tools.own_passes_path()
             )
             with Evaluator(
                 compilation,

@@ -13,13 +13,13 @@ from pathlib import Path
 from compiler_gym.distributed.pool import Pool
 from compiler_gym.distributed.task import Job, name_of
 from compiler_gym.distributed.worker import Worker
-from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets, get_llvm_datasets
 from compiler_gym.hunt.failures import Limits
 from compiler_gym.hunt.findings import FACTS, Finding, Findings
 from compiler_gym.hunt.hunter import Hunt
 from compiler_gym.hunt.programs import Programs
 from compiler_gym.hunt.trial import Laboratory, Outcome, Trial
+from compiler_gym.util import llvm_tools
 
 # A trial runs opt and the program several times before it makes a finding smaller.
 _RUNS_PER_TRIAL = 20
@@ -108,8 +108,8 @@ class TrialTask:
                 (folder / finding.name).mkdir()
                 (folder / finding.name / FACTS).write_text(json.dumps(asdict(finding)))
             laboratory = Laboratory(
-                opt=self.setup.opt or tools.opt_path(),
-                clang=tools.clang_path(),
+                opt=self.setup.opt or llvm_tools.opt_path(),
+                clang=llvm_tools.clang_path(),
                 programs=_programs(self.setup.uris),
                 findings=Findings(folder, self.setup.actions),
                 limits=self.setup.limits,

@@ -7,9 +7,9 @@ import io
 import shlex
 
 from compiler_gym.compiler_env_state import CompilerEnvState, CompilerEnvStateWriter
-from compiler_gym.envs.llvm import tools
 from compiler_gym.explorer import messages
 from compiler_gym.explorer.workbench import Workbench
+from compiler_gym.util import llvm_tools
 
 
 def export(bench: Workbench, state: messages.State) -> messages.Export:
@@ -47,12 +47,12 @@ def _script(name: str, commandline: str, start: bytes, output: bytes) -> str:
     return "\n".join(
         [
             "#!/bin/sh",
-            f"# Usage: sh reproducer.sh. OPT names opt of LLVM {tools.LLVM_VERSION}.",
+            f"# Usage: sh reproducer.sh. OPT names opt of LLVM {llvm_tools.LLVM_VERSION}.",
             "set -eu",
             "base64 -d << 'END' | gzip -d > input.bc",
             *lines,
             "END",
-            f'"${{OPT:-opt-{tools.LLVM_VERSION}}}" {opt}',
+            f'"${{OPT:-opt-{llvm_tools.LLVM_VERSION}}}" {opt}',
             f"echo '{hashlib.sha256(output).hexdigest()}  output.bc' | sha256sum -c",
             f"echo {title}",
             "ls -l input.bc output.bc",

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from compiler_gym.envs.llvm import tools
 from compiler_gym.errors import EnvironmentNotSupported
 from compiler_gym.explorer import messages
 from compiler_gym.explorer.commands import Tools
 from compiler_gym.explorer.workbench import Workbench
+from compiler_gym.util import llvm_tools
 
 _SYMBOL = re.compile(r"^[0-9a-f]+ .{7} (\S+)\t([0-9a-f]+) (?:\.hidden )?(.+)$")
 _START = re.compile(r"^([0-9a-f]+) <(.+)>:$")
@@ -82,17 +82,17 @@ def disassembled(bitcode: bytes, commands: Tools, folder: Path) -> list[Function
         CommandError: If a tool fails.
         EnvironmentNotSupported: If the LLVM tools are not installed.
     """
-    plugin = tools.own_passes_path()
+    plugin = llvm_tools.own_passes_path()
     if plugin is None:
         raise EnvironmentNotSupported("The plugin with the project's own passes is missing")
     marked, object_file = folder / "marked.bc", folder / "program.o"
     passes = "-passes=module(default<O0>,mark-for-size<Oz>)"
-    opt: list[str | Path] = [tools.opt_path(), f"-load-pass-plugin={plugin}", passes, "-"]
+    opt: list[str | Path] = [llvm_tools.opt_path(), f"-load-pass-plugin={plugin}", passes, "-"]
     commands.run([*opt, "-o", marked], folder, bitcode)
     options = ["-Oz", "-Xclang", "-disable-llvm-passes", "-w", "-c"]
-    commands.run([tools.clang_path(), *options, marked, "-o", object_file], folder)
+    commands.run([llvm_tools.clang_path(), *options, marked, "-o", object_file], folder)
     shown = ["--syms", "-d", "-r", "-l", "--no-show-raw-insn", "--no-print-imm-hex"]
-    text, _ = commands.run([tools.tool_path("llvm-objdump"), *shown, object_file], folder)
+    text, _ = commands.run([llvm_tools.tool_path("llvm-objdump"), *shown, object_file], folder)
     return [*_functions_of(text.decode(errors="replace"))]
 
 

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from compiler_gym.datasets import Benchmark, BenchmarkSource
-from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.benchmarks.own_programs import make_benchmark_from_source
 from compiler_gym.envs.llvm.datasets.kernels_dataset import KERNELS_PATH
 from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.explorer import messages
 from compiler_gym.explorer.limits import Limits
 from compiler_gym.explorer.messages import Diagnostic, ExplorerError, Source
+from compiler_gym.util import llvm_tools
 from compiler_gym.util.commands import run_command
 
 _SUITE = "benchmark://kernels-v0"
@@ -210,14 +210,24 @@ def _check_includes(source: Source, flags: list[str], limits: Limits) -> None:
     if _EMBED.search(_LINE_SPLICE.sub("", source.text)):
         raise ExplorerError("program", "#embed is not allowed: it reads files of the server")
     done = run_command(
-        [tools.clang_path(), *flags, "-x", source.language, "-E", "-H", "-o", "/dev/null", "-"],
+        [
+            llvm_tools.clang_path(),
+            *flags,
+            "-x",
+            source.language,
+            "-E",
+            "-H",
+            "-o",
+            "/dev/null",
+            "-",
+        ],
         timeout=limits.compile_seconds,
         stdin=source.text.encode(),
         text=False,
         check=False,
         cwd=Path("/"),
     )
-    llvm = tools.clang_path().resolve().parents[1]
+    llvm = llvm_tools.clang_path().resolve().parents[1]
     folders = (*_HEADER_FOLDERS, *(f"{llvm / folder}/" for folder in _LLVM_HEADER_FOLDERS))
     for name in _INCLUDED.findall(done.stderr.decode(errors="replace")):
         path = str(Path(name).resolve())

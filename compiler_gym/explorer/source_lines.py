@@ -13,13 +13,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.benchmarks.bitcode import ClangInvocation
 from compiler_gym.explorer import messages
 from compiler_gym.explorer.commands import Tools
 from compiler_gym.explorer.machine_code import SOURCE_NAME, disassembled
 from compiler_gym.explorer.messages import ExplorerError
 from compiler_gym.explorer.workbench import Workbench
+from compiler_gym.util import llvm_tools
 from compiler_gym.util.commands import CommandError
 
 _MAX_KEPT = 16
@@ -83,7 +83,7 @@ class SourceLines:
         try:
             debug = self._debug_bitcode(source, state.program, state.actions)
             with self._commands.folder() as folder:
-                text, _ = self._commands.run([tools.llvm_dis_path(), "-"], folder, debug)
+                text, _ = self._commands.run([llvm_tools.llvm_dis_path(), "-"], folder, debug)
                 plain = disassembled(bitcode.tobytes(), self._commands, folder)
                 coded = disassembled(debug, self._commands, folder)
         except ExplorerError as error:
@@ -196,16 +196,16 @@ class SourceLines:
         paths = [folder / f"{number}.bc" for number in range(len(parts))]
         for path, part in zip(paths, parts, strict=True):
             path.write_bytes(part)
-        linked, _ = self._commands.run([tools.llvm_link_path(), *paths, "-o", "-"], folder)
+        linked, _ = self._commands.run([llvm_tools.llvm_link_path(), *paths, "-o", "-"], folder)
         return linked
 
     def _opt(self, actions: Sequence[str]) -> list[str | Path]:
         """Returns the command that applies actions to standard input."""
         words = shlex.split(self._bench.commandline(actions))
         own = [word for word in words[1:] if word not in ("input.bc", "-o", "output.bc")]
-        plugin = tools.own_passes_path()
+        plugin = llvm_tools.own_passes_path()
         plugins = [f"-load-pass-plugin={plugin}"] if plugin else []
-        return [tools.opt_path(), *plugins, *own, "-"]
+        return [llvm_tools.opt_path(), *plugins, *own, "-"]
 
 
 def _joined(files: Sequence[tuple[str, str, str]], flags: str) -> _Source:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 
-from compiler_gym.envs.llvm import tools
 from compiler_gym.hunt.passes import name_of
+from compiler_gym.util import llvm_tools
 from compiler_gym.util.commands import run_command
 
 # Resource limits for the programs that a hunt starts.
@@ -164,7 +164,7 @@ def compare_results(first: Path, second: Path) -> Failure | None:
     if first.read_bytes() == second.read_bytes():
         return None
     texts = (
-        run_command([tools.llvm_dis_path(), path, "-o", "-"], _DIS_SECONDS, text=False).stdout
+        run_command([llvm_tools.llvm_dis_path(), path, "-o", "-"], _DIS_SECONDS, text=False).stdout
         for path in (first, second)
     )
     # The first line has the name of the file.

@@ -13,10 +13,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from compiler_gym.envs.llvm import tools
 from compiler_gym.hunt.failures import Failure, Kind, opt_command, pipeline_of
 from compiler_gym.hunt.minimise import Minimal
 from compiler_gym.hunt.reproducer import UNSTABLE_RUNS
+from compiler_gym.util import llvm_tools
 from compiler_gym.util.filesystem import atomic_file_write
 from compiler_gym.util.shell_format import join_cmd
 
@@ -247,7 +247,7 @@ def _versions(minimal: Minimal) -> dict[str, str]:
 
 def _first_version(path: Path) -> str:
     """Returns the line of a tool's version text that has the version."""
-    lines = [line.strip() for line in tools.tool_version(path).splitlines()]
+    lines = [line.strip() for line in llvm_tools.tool_version(path).splitlines()]
     return next((line for line in lines if "version" in line), "".join(lines[:1]))
 
 

@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from compiler_gym.envs.llvm import tools
 from compiler_gym.hunt.failures import Kind, opt_command
 from compiler_gym.hunt.reproducer import GUARDS, Reproducer
+from compiler_gym.util import llvm_tools
 from compiler_gym.util.commands import run_command
 from compiler_gym.util.sequence_reducer import reductions
 
@@ -177,7 +177,7 @@ class Minimiser:
     def _as_text(self, reproducer: Reproducer, module: Path) -> Path | None:
         """Returns the module as textual IR, if the failure still reproduces."""
         path = self._folder / "input.ll"
-        run_command([tools.llvm_dis_path(), module, "-o", path], _TOOL_SECONDS)
+        run_command([llvm_tools.llvm_dis_path(), module, "-o", path], _TOOL_SECONDS)
         return path if self._shows(reproducer, path) else None
 
     def _reduced(self, reproducer: Reproducer, module: Path) -> Minimal:
@@ -186,7 +186,7 @@ class Minimiser:
         test = self._folder / "test.sh"
         test.write_text(_KEEPING.format(script=script.name, kept=kept.name))
         test.chmod(test.stat().st_mode | stat.S_IXUSR)
-        command: list[str | Path] = [tools.tool_path("llvm-reduce"), "-j=1", f"--test={test}"]
+        command: list[str | Path] = [llvm_tools.tool_path("llvm-reduce"), "-j=1", f"--test={test}"]
         command += [module, "-o", self._folder / "last.ll"]
         ended = self._run_reducer(command)
         if not kept.is_file():

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from compiler_gym.envs.llvm import tools as llvm
 from compiler_gym.mine.decisions import Decision, Tools, compile_with
 from compiler_gym.mine.harness import ENTRY, NoHarnessError, write_harness
 from compiler_gym.mine.reduction import NONSENSE
+from compiler_gym.util import llvm_tools as llvm
 from compiler_gym.util.commands import CommandError, run_command
 
 _INPUTS = 60

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from compiler_gym.datasets import BenchmarkUri, Datasets
-from compiler_gym.envs.llvm import tools
 from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.tuning.size.compilation import Compilation
 from compiler_gym.tuning.size.inputs import ProjectSource, known_program, read_compile_commands
+from compiler_gym.util import llvm_tools as tools
 from compiler_gym.util.commands import CommandError, run_command
 
 _COMPILE_SECONDS = 600

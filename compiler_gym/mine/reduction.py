@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from compiler_gym.envs.llvm import tools as llvm
 from compiler_gym.mine.decisions import Decision, Tools, baseline_command, scratch_environment
+from compiler_gym.util import llvm_tools as llvm
 from compiler_gym.util.commands import CommandError, run_command
 
 SCRIPT = "check.sh"

@@ -6,7 +6,6 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from compiler_gym.envs.llvm import tools
 from compiler_gym.service import CompilationSession
 from compiler_gym.service.proto import (
     ActionSpace,
@@ -18,6 +17,7 @@ from compiler_gym.service.proto import (
     Space,
     StringSpace,
 )
+from compiler_gym.util import llvm_tools
 from compiler_gym.util.commands import CommandError, run_command
 
 SECONDS = 60  # For any command.
@@ -43,7 +43,7 @@ class LoopSession(CompilationSession):
         choices: What each action runs: options of opt. LLVM unrolls a loop once at most.
     """
 
-    compiler_version = tools.tool_version(tools.opt_path()).splitlines()[0]
+    compiler_version = llvm_tools.tool_version(llvm_tools.opt_path()).splitlines()[0]
     choices: Sequence[Sequence[str]] = ()
     observation_spaces = (
         ObservationSpace(
@@ -63,7 +63,14 @@ class LoopSession(CompilationSession):
     )
 
     def __init__(self, working_directory: Path, action_space: ActionSpace, benchmark: Benchmark):
-        clang = [tools.clang_path(), "-O2", "-Xclang", "-disable-llvm-passes", "-S", "-emit-llvm"]
+        clang = [
+            llvm_tools.clang_path(),
+            "-O2",
+            "-Xclang",
+            "-disable-llvm-passes",
+            "-S",
+            "-emit-llvm",
+        ]
         try:
             ir = self._run([*clang, "-xc", "-", "-o", "-"], benchmark.program.contents.decode())
         except CommandError as error:
@@ -76,7 +83,7 @@ class LoopSession(CompilationSession):
 
     def _opt(self, ir: str, *options: str) -> str:
         # The name of the module is that of the file, which is the standard input each time.
-        return self._run([tools.opt_path(), "-S", *options, "-", "-o", "-"], ir)
+        return self._run([llvm_tools.opt_path(), "-S", *options, "-", "-o", "-"], ir)
 
     def apply_action(self, action: Event) -> tuple[bool, ActionSpace | None, bool]:
         """Does as the base class says."""
@@ -101,12 +108,12 @@ class LoopSession(CompilationSession):
             return Event(double_value=self._runtime(Path(folder)))
 
     def _build(self, output: Path, *options: str) -> None:
-        clang = [tools.clang_path(), "-O2", "-Xclang", "-disable-llvm-passes", *options]
+        clang = [llvm_tools.clang_path(), "-O2", "-Xclang", "-disable-llvm-passes", *options]
         self._run([*clang, "-xir", "-", "-lm", "-o", output], self.ir)
 
     def _size(self, folder: Path) -> int:
         self._build(folder / "program.o", "-c", "-Wno-unused-command-line-argument")
-        table = self._run([tools.llvm_size_path(), folder / "program.o"])
+        table = self._run([llvm_tools.llvm_size_path(), folder / "program.o"])
         return int(table.splitlines()[1].split()[0])
 
     def _runtime(self, folder: Path) -> float:

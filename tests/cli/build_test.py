@@ -9,13 +9,13 @@ import subprocess
 import pytest
 
 from compiler_gym.cli.project_build import compilers, read_log
-from compiler_gym.envs.llvm import tools
 from compiler_gym.tuning.size.compilation import (
     decision_names,
     joined_decisions,
     single_decisions,
 )
 from compiler_gym.tuning.size.object_file import read_object
+from compiler_gym.util import llvm_tools
 from tests.cli.conftest import command
 from tests.processes import descendants, is_running, wait_until
 
@@ -54,7 +54,7 @@ def fixture_folder(environment):
         f"#include <stdio.h>\n{declarations}int main(void) {{\n{prints}}}\n"
     )
     (environment / "Makefile").write_text(_MAKEFILE)
-    clang = [tools.clang_path(), *environment.glob("*.c"), "-o", "plain"]
+    clang = [llvm_tools.clang_path(), *environment.glob("*.c"), "-o", "plain"]
     subprocess.run(clang, check=True)
     (environment / "expected").write_text(
         subprocess.run("./plain", capture_output=True, text=True, check=True).stdout
@@ -138,18 +138,18 @@ def test_variables_that_a_makefile_exports(run, folder):
 def fixture_planted(folder, monkeypatch):
     """A clang that makes wrong, and small, code of one unit with one option."""
     (folder / "prefix" / "bin").mkdir(parents=True)
-    for path in tools.clang_path().parent.iterdir():
+    for path in llvm_tools.clang_path().parent.iterdir():
         if path.name != "clang":
             (folder / "prefix" / "bin" / path.name).symlink_to(path)
     (folder / "wrong.txt").write_text(
         "unsigned unit_5(unsigned x) { return x; }\nunsigned more_5(unsigned x) { return x; }\n"
     )
     script = folder / "prefix" / "bin" / "clang"
-    wrong = f"{tools.clang_path()} -Oz -x c -c {folder}/wrong.txt -o"
+    wrong = f"{llvm_tools.clang_path()} -Oz -x c -c {folder}/wrong.txt -o"
     script.write_text(
         f'#!/bin/sh\ncase "$*" in *-disable-lsr*-c*.bc*-o*)\n  for last; do :; done\n'
         '  for word; do case "$word" in *.bc) grep -q more_5 "$word" && '
-        f'exec {wrong} "$last";; esac; done;;\nesac\nexec {tools.clang_path()} "$@"\n'
+        f'exec {wrong} "$last";; esac; done;;\nesac\nexec {llvm_tools.clang_path()} "$@"\n'
     )
     script.chmod(0o755)
     monkeypatch.setenv("COMPILER_GYM_LLVM", str(folder / "prefix"))
@@ -175,7 +175,7 @@ def test_a_planted_miscompile_is_found(run, planted, monkeypatch):
         subprocess.run([*cc, "again.o"], check=True)
         assert read_log(planted / "log")[-1].kind == kind
         objects = {*planted.glob("[mu]*.o")} - {planted / "unit5.o"} | {planted / "again.o"}
-        subprocess.run([tools.clang_path(), *sorted(objects), "-o", "again"], check=True)
+        subprocess.run([llvm_tools.clang_path(), *sorted(objects), "-o", "again"], check=True)
         output = subprocess.run("./again", capture_output=True, text=True, check=True).stdout
         assert output == (planted / "expected").read_text()
     # The lock file alone makes the same, which is right.

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from compiler_gym.cli import kept_objects
-from compiler_gym.envs.llvm import tools
 from compiler_gym.tuning.size.compilation import (
     Compilation,
     change_from_json,
@@ -20,6 +19,7 @@ from compiler_gym.tuning.size.compilation import (
 )
 from compiler_gym.tuning.size.linking import trial_linker
 from compiler_gym.tuning.size.object_file import read_object, read_with_instructions
+from compiler_gym.util import llvm_tools
 from compiler_gym.util.commands import served_slots
 from compiler_gym.util.runfiles_path import runfiles_path
 from tests.effort import effort
@@ -61,7 +61,7 @@ def compile(*words, function="cc", check=True):
 
 
 def clang(*words):
-    subprocess.run([tools.clang_path(), *words], check=True)
+    subprocess.run([llvm_tools.clang_path(), *words], check=True)
 
 
 def all_lines():
@@ -273,7 +273,7 @@ def test_results_are_minimised(folder):
     assert decisions and facts["after"] < facts["before"]
     # Of the decisions that the search comes to, one costs nothing to leave out.
     compilation = Compilation(
-        *(tools.clang_path(), folder / "unit.c", ("-Oz", "-w"), tools.own_passes_path())
+        *(llvm_tools.clang_path(), folder / "unit.c", ("-Oz", "-w"), llvm_tools.own_passes_path())
     )
     for each in decisions:
         rest = joined_decisions([other for other in decisions if other != each])

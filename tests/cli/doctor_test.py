@@ -8,8 +8,8 @@ import pytest
 
 from compiler_gym.cli import doctor
 from compiler_gym.cli.doctor import Check, Status
-from compiler_gym.envs.llvm import tools
 from compiler_gym.errors import EnvironmentNotSupported
+from compiler_gym.util import llvm_tools
 from tests.cli.conftest import command
 
 
@@ -101,7 +101,7 @@ def test_low_limit(monkeypatch):
 
 
 def test_plugins_are_loaded_by_the_companion(monkeypatch, tmp_path):
-    monkeypatch.setattr(tools, "companion_folder", lambda: tmp_path)
+    monkeypatch.setattr(llvm_tools, "companion_folder", lambda: tmp_path)
     program = tmp_path / "bin" / doctor._SHARED_SERVICE
     program.parent.mkdir()
     program.touch()

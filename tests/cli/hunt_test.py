@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from compiler_gym.envs.llvm import tools
+from compiler_gym.util import llvm_tools
 from tests.processes import command_lines, descendants
 
 # A pass that never ends, besides a real one.
@@ -25,7 +25,7 @@ esac
 @pytest.fixture(name="endless_opt")
 def fixture_endless_opt(environment):
     path = environment.parent / "opt"
-    path.write_text(_OPT.replace("{opt}", str(tools.opt_path())))
+    path.write_text(_OPT.replace("{opt}", str(llvm_tools.opt_path())))
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
     return path
 

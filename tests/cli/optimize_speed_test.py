@@ -5,7 +5,7 @@ import os
 import re
 import subprocess
 
-from compiler_gym.envs.llvm import tools
+from compiler_gym.util import llvm_tools
 
 SLOW = r"""
 #include <stdio.h>
@@ -24,14 +24,14 @@ def test_a_program_becomes_faster_or_stays_as_it_is(run, environment):
     (result,) = json.loads(run(*program, "--budget", "60s", "--json", "--script", "r").stdout)
     assert result["level"] == "-O3" and 0 < result["evaluations"] <= 4 and result["finished"]
     assert result["command_repeats"] and result["script_repeats"]
-    clang = [tools.clang_path(), "-O3", "-c", "slow.c", "-o", "clang.o"]
+    clang = [llvm_tools.clang_path(), "-O3", "-c", "slow.c", "-o", "clang.o"]
     subprocess.run(clang, check=True)
     is_clangs = (environment / "clang.o").read_bytes() == (environment / "slow.o").read_bytes()
     assert result["faster"] != is_clangs
     if result["faster"]:
         assert result["comparison"]["low"] > 1 and result["options"]
-    subprocess.run([tools.clang_path(), "slow.o", "-o", "p"], check=True)
-    subprocess.run([tools.clang_path(), "clang.o", "-o", "q"], check=True)
+    subprocess.run([llvm_tools.clang_path(), "slow.o", "-o", "p"], check=True)
+    subprocess.run([llvm_tools.clang_path(), "clang.o", "-o", "q"], check=True)
     assert subprocess.check_output("./p") == subprocess.check_output("./q")
 
 

@@ -8,9 +8,9 @@ import subprocess
 import pytest
 
 from compiler_gym.cli.options import parse_duration
-from compiler_gym.envs.llvm import tools
 from compiler_gym.tuning.size.linking import trial_linker
 from compiler_gym.tuning.size.object_file import read_object
+from compiler_gym.util import llvm_tools
 from compiler_gym.util.runfiles_path import runfiles_path
 from tests.effort import effort
 
@@ -142,13 +142,13 @@ def test_built_in_program_as_json_is_checked_by_running_it(run, environment):
     # The measure is what clang makes of the source.
     source = runfiles_path("compiler_gym/data/kernels-v0/base_codecs/program.c")
     options = ["-Oz", "-std=c11", "-w"]
-    subprocess.run([tools.clang_path(), *options, "-c", source, "-o", "clang.o"], check=True)
+    subprocess.run([llvm_tools.clang_path(), *options, "-c", source, "-o", "clang.o"], check=True)
     assert read_object(environment / "clang.o").text == result["before"]["text"]
 
 
 def instructions_of(path):
     """All that llvm-objdump lists: with one section for each function there is no padding."""
-    command = [tools.tool_path("llvm-objdump"), "-d", "--no-show-raw-insn", path]
+    command = [llvm_tools.tool_path("llvm-objdump"), "-d", "--no-show-raw-insn", path]
     listed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     return len(re.findall(r"^ +[0-9a-f]+: *\t", listed, re.M))
 
@@ -162,7 +162,9 @@ def test_fewest_instructions(run, environment, loop_c):
     assert re.search(rf"^clang +0 +{before}$", done.stdout, re.M)
     assert re.search(r"^stage +evaluations +seconds +instructions +saved$", done.stdout, re.M)
     assert "bytes of code" not in done.stdout and "bytes loaded" not in done.stdout
-    subprocess.run([tools.clang_path(), "-Oz", *options, "-c", loop_c, "-o", "clang.o"], check=True)
+    subprocess.run(
+        [llvm_tools.clang_path(), "-Oz", *options, "-c", loop_c, "-o", "clang.o"], check=True
+    )
     assert instructions_of("clang.o") == before
     assert instructions_of("made.o") == after < 0.98 * before
     command = done.stdout.partition("Made by\n")[2].splitlines()[0]

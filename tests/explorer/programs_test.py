@@ -4,16 +4,16 @@ import shutil
 
 import pytest
 
-from compiler_gym.envs.llvm import tools
 from compiler_gym.explorer.limits import LOCAL
 from compiler_gym.explorer.messages import ExplorerError, Source
 from compiler_gym.explorer.programs import make_program
+from compiler_gym.util import llvm_tools
 
 
 @pytest.fixture
 def llvm(tmp_path, monkeypatch):
     """The folder of an LLVM with its own headers, as the package compiler_gym_clang is."""
-    original = tools.clang_path().resolve().parents[1]
+    original = llvm_tools.clang_path().resolve().parents[1]
     folder = tmp_path / "llvm"
     (folder / "bin").mkdir(parents=True)
     for name in ("clang", "llvm-dis"):
@@ -23,7 +23,7 @@ def llvm(tmp_path, monkeypatch):
     shutil.copytree(original / headers, folder / headers)
     for path in (original / "lib").glob("*.so*"):
         (folder / "lib" / path.name).symlink_to(path.resolve())
-    monkeypatch.setenv(tools.PREFIX_VARIABLE, str(folder))
+    monkeypatch.setenv(llvm_tools.PREFIX_VARIABLE, str(folder))
     return folder
 
 

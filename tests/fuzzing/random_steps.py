@@ -27,9 +27,9 @@ from rich.table import Table
 
 from compiler_gym.datasets import Benchmark
 from compiler_gym.envs.llvm import LlvmEnv, make_benchmark
-from compiler_gym.envs.llvm.tools import llvm_stress_path
 from compiler_gym.service import ConnectionOpts
 from compiler_gym.util.commands import run_command
+from compiler_gym.util.llvm_tools import llvm_stress_path
 from tests.processes import descendants
 
 # A policy that excludes nothing.

@@ -2,7 +2,7 @@
 
 import pytest
 
-from compiler_gym.envs.llvm import tools
+from compiler_gym.util import llvm_tools
 
 # Passes that real ones are run besides. Each goes wrong with programs that have a certain text,
 # which is not taken away.
@@ -122,7 +122,7 @@ def fixture_module_ll(tmp_path):
 @pytest.fixture(name="fake_opt")
 def fixture_fake_opt(tmp_path):
     path = tmp_path / "opt"
-    path.write_text(_OPT.replace("{opt}", str(tools.opt_path())))
+    path.write_text(_OPT.replace("{opt}", str(llvm_tools.opt_path())))
     path.chmod(0o755)
     return path
 

@@ -11,7 +11,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.benchmarks.own_programs import benchmark
 from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets
 from compiler_gym.hunt.failures import Limits
@@ -20,6 +19,7 @@ from compiler_gym.hunt.hunter import Hunt
 from compiler_gym.hunt.passes import Sequences, list_passes, parse_sequence
 from compiler_gym.hunt.programs import Programs
 from compiler_gym.hunt.trial import Laboratory, Outcome
+from compiler_gym.util import llvm_tools
 from compiler_gym.util.commands import CommandError, Popen, run_command
 from compiler_gym.util.filesystem import file_lock
 
@@ -29,11 +29,13 @@ AROUND = ("adce", "reassociate", "dse", "mem2reg")
 @pytest.fixture(name="quick_reduce")
 def fixture_quick_reduce(tmp_path, monkeypatch):
     """An llvm-reduce that only removes functions, and so ends long before its time is over."""
-    find, path = tools.tool_path, tmp_path / "llvm-reduce"
+    find, path = llvm_tools.tool_path, tmp_path / "llvm-reduce"
     passes = "--delta-passes=functions"
     path.write_text(f'#!/bin/sh\nexec {find("llvm-reduce")} {passes} "$@"\n')
     path.chmod(0o755)
-    monkeypatch.setattr(tools, "tool_path", lambda name: path if name == path.name else find(name))
+    monkeypatch.setattr(
+        llvm_tools, "tool_path", lambda name: path if name == path.name else find(name)
+    )
 
 
 @pytest.fixture(name="hunt")
@@ -55,7 +57,7 @@ def fixture_hunt(tmp_path, fake_opt, module_ll, monkeypatch, quick_reduce):
         findings = Findings(tmp_path / "hunt" / "findings", frozenset({"function(crashing)"}))
         laboratory = Laboratory(
             fake_opt,
-            tools.clang_path(),
+            llvm_tools.clang_path(),
             Programs(datasets, [uri]),
             findings,
             Limits(**{"seconds": 5, "reduce_seconds": 100, **limits}),
@@ -115,7 +117,7 @@ def test_a_finding_says_all_that_a_report_needs(hunt, tmp_path):
     assert "llvm::CrashingPass::run(llvm::Function&)" in text
     assert "LLVM version" in text and "by llvm-reduce" in text
     # Another opt, that of LLVM, is asked and does not know the pass.
-    environment = {**os.environ, "OPT": str(tools.opt_path())}
+    environment = {**os.environ, "OPT": str(llvm_tools.opt_path())}
     assert subprocess.run([folder / "run.sh"], env=environment).returncode == 1
 
 
@@ -209,7 +211,7 @@ def test_findings_are_made_smaller_in_time(tmp_path, fake_opt):
         findings = Findings(tmp_path / "findings", frozenset())
         programs = Programs(LlvmDatasets(), [])
         laboratory = Laboratory(
-            *(fake_opt, tools.clang_path(), programs, findings, Limits(reduce_seconds=600)),
+            *(fake_opt, llvm_tools.clang_path(), programs, findings, Limits(reduce_seconds=600)),
             *(threading.Event(), print, end),
         )
         return laboratory.reduce_seconds()

@@ -5,7 +5,6 @@ from collections import Counter
 
 import pytest
 
-from compiler_gym.envs.llvm import tools
 from compiler_gym.hunt.passes import (
     NOT_HUNTED,
     Pass,
@@ -16,6 +15,7 @@ from compiler_gym.hunt.passes import (
     usable_passes,
     why_not_hunted,
 )
+from compiler_gym.util import llvm_tools
 
 
 def test_passes_are_those_that_opt_lists(fake_opt):
@@ -34,13 +34,15 @@ def test_passes_that_opt_refuses_are_left_out(fake_opt):
 
 
 def test_passes_of_this_llvm_are_nested_as_they_must_be():
-    texts = {each.name: each.texts[0] for each in list_passes(tools.opt_path())}
+    texts = {each.name: each.texts[0] for each in list_passes(llvm_tools.opt_path())}
     assert texts["licm"] == "function(loop-mssa(licm))"
     assert texts["loop-rotate"] == "function(loop(loop-rotate))"
     assert texts["inline"] == "cgscc(inline)"
     assert texts["instcombine"] == "function(instcombine<no-verify-fixpoint>)"
     assert texts["globalopt"] == "globalopt"
-    (instcombine,) = (each for each in list_passes(tools.opt_path()) if each.name == "instcombine")
+    (instcombine,) = (
+        each for each in list_passes(llvm_tools.opt_path()) if each.name == "instcombine"
+    )
     assert "function(instcombine<no-verify-fixpoint;max-iterations=1>)" in instcombine.texts
     assert not any("<verify-fixpoint" in text for text in instcombine.texts)
     assert len(texts) > 150

@@ -5,10 +5,10 @@ import subprocess
 import time
 from pathlib import Path
 
-from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.benchmarks.validation import ProgramRun
 from compiler_gym.hunt.failures import Failure, Kind, Limits
 from compiler_gym.hunt.reproducer import Reproducer
+from compiler_gym.util import llvm_tools
 from tests.processes import wait_until
 
 # Never ends, and is not what the shell has become.
@@ -31,8 +31,8 @@ def test_programs_that_never_end_are_not_left_behind(tmp_path):
     reproducer = Reproducer(
         failure=Failure(Kind.WRONG_OUTPUT),
         sequence=("function(dce)",),
-        opt=tools.opt_path(),
-        clang=tools.clang_path(),
+        opt=llvm_tools.opt_path(),
+        clang=llvm_tools.clang_path(),
         limits=Limits(seconds=_SECONDS),
         run=ProgramRun(command=f"./a.out {word} | ./a.out {word}"),
     )

@@ -2,10 +2,10 @@
 
 import pytest
 
-from compiler_gym.envs.llvm import tools
 from compiler_gym.mine.checks import check, compare_results, why_undefined
 from compiler_gym.mine.decisions import Decision, Kind, Tools, compile_with
 from compiler_gym.mine.harness import NoHarnessError, write_harness
+from compiler_gym.util import llvm_tools as tools
 
 _HEAD = 'target triple = "x86_64-pc-linux-gnu"\n'
 _CALLER = """

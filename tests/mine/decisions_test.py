@@ -1,7 +1,6 @@
 """Tests of single decisions and the commands that make them."""
 
 from compiler_gym.datasets import Datasets
-from compiler_gym.envs.llvm import tools
 from compiler_gym.mine.decisions import (
     Decision,
     Kind,
@@ -11,6 +10,7 @@ from compiler_gym.mine.decisions import (
     measure,
     scan,
 )
+from compiler_gym.util import llvm_tools as tools
 
 _LOOP = """
 define i32 @sum(ptr %values, i32 %count) #0 {

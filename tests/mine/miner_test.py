@@ -5,11 +5,11 @@ import subprocess
 import pytest
 
 from compiler_gym.datasets import Datasets
-from compiler_gym.envs.llvm import tools
 from compiler_gym.mine.decisions import Decision, Kind, Tools
 from compiler_gym.mine.findings import shape_of
 from compiler_gym.mine.miner import Mine
 from compiler_gym.mine.work import Settings
+from compiler_gym.util import llvm_tools as tools
 
 _DECISION = Decision(Kind.WITHOUT, "correlated-propagation")
 

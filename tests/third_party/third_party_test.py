@@ -5,11 +5,11 @@ import subprocess
 
 import pytest
 
-from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.inst2vec import make_test_vocabulary
 from compiler_gym.third_party import llvm
 from compiler_gym.third_party.autophase import AUTOPHASE_FEATURE_DIM, AUTOPHASE_FEATURE_NAMES
 from compiler_gym.third_party.inst2vec import Inst2vecEncoder
+from compiler_gym.util import llvm_tools
 
 PATHS = [
     *("clang_path", "lli_path", "llc_path", "llvm_as_path", "llvm_dis_path", "llvm_link_path"),
@@ -25,7 +25,7 @@ def test_all_paths_are_tested():
 @pytest.mark.parametrize("name", PATHS)
 def test_paths(name):
     path = getattr(llvm, name)()
-    assert path == getattr(tools, name)()
+    assert path == getattr(llvm_tools, name)()
     assert os.access(path, os.X_OK)
     assert path.name.startswith(name.removesuffix("_path").replace("_", "-"))
 

@@ -9,9 +9,8 @@ from zipfile import ZipFile
 
 import pytest
 
-from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.benchmarks.validation import LIBRARIES
-from compiler_gym.util import started_programs
+from compiler_gym.util import llvm_tools, started_programs
 from tools import c_library, check_wheel, wheels
 
 PROGRAM = """
@@ -57,8 +56,8 @@ def package(tmp_path_factory):
     # It looks for files of the system where there are none.
     c_library.build_launcher(folder / "bin" / "clang", system=str(scratch / "bare"))
     shutil.copy(folder / "bin" / "clang", folder / "bin" / "clang++")
-    shutil.copy(tools.clang_path(), folder / c_library.FOLDER)
-    llvm = tools.clang_path().resolve().parents[1]
+    shutil.copy(llvm_tools.clang_path(), folder / c_library.FOLDER)
+    llvm = llvm_tools.clang_path().resolve().parents[1]
     (folder / "bin" / "ld.lld").symlink_to(llvm / "bin" / "ld.lld")
     (folder / "lib").symlink_to(llvm / "lib")
     return folder
@@ -159,10 +158,10 @@ def test_sanitizers(package, tmp_path, sanitizer):
 
 
 def test_name_of_the_c_library_in_use(package, monkeypatch):
-    monkeypatch.setattr(tools, "clang_path", lambda: package / "bin" / "clang")
-    assert tools.companion_c_library() == package / "c-library"
+    monkeypatch.setattr(llvm_tools, "clang_path", lambda: package / "bin" / "clang")
+    assert llvm_tools.companion_c_library() == package / "c-library"
     monkeypatch.undo()
-    assert tools.companion_c_library() is None
+    assert llvm_tools.companion_c_library() is None
 
 
 def test_cxx_mode_is_kept(package):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from compiler_gym.envs.llvm import tools
+from compiler_gym.util import llvm_tools
 from compiler_gym.util.commands import CommandError, commands_of, kill_running_commands, run_command
 from compiler_gym.util.runfiles_path import find_service_file
 from compiler_gym.util.started_programs import run_started
@@ -120,7 +120,7 @@ def test_static_programs_are_started_each_time(tmp_path):
     source.write_text(
         '#include <stdio.h>\n#include <unistd.h>\nint main() { printf("%d\\n", getppid()); }\n'
     )
-    run_command([tools.clang_path(), "-static", source, "-o", program])
+    run_command([llvm_tools.clang_path(), "-static", source, "-o", program])
     assert {parent_in([program]), parent_in([program])} == {os.getpid()}
 
 
@@ -196,7 +196,7 @@ def test_forked_process_has_a_starter_of_its_own():
 
 def test_library_loads_no_other_than_that_of_c():
     library = find_service_file("compiler_gym-program-starter.so")
-    text = run_command([tools.tool_path("llvm-readelf"), "--needed-libs", library]).stdout
+    text = run_command([llvm_tools.tool_path("llvm-readelf"), "--needed-libs", library]).stdout
     assert text.split()[2:-1] == ["libc.so.6"]
 
 
@@ -237,7 +237,7 @@ def test_clang_makes_and_says_the_same(source, tmp_path, options):
     results = []
     output = tmp_path / "output.o"
     for run in (run_command, run_started):
-        done = run([tools.clang_path(), *options, "-c", source, "-o", output], check=False)
+        done = run([llvm_tools.clang_path(), *options, "-c", source, "-o", output], check=False)
         said = re.sub(r"source-\w+\.o", "", done.stderr)
         made = output.read_bytes() if output.exists() else None
         output.unlink(missing_ok=True)
@@ -248,7 +248,14 @@ def test_clang_makes_and_says_the_same(source, tmp_path, options):
 def test_crash_of_clang_is_reported(tmp_path):
     source = tmp_path / "crash.c"
     source.write_text("#pragma clang __debug crash\n")
-    command = [tools.clang_path(), "-fno-crash-diagnostics", "-c", source, "-o", tmp_path / "o"]
+    command = [
+        llvm_tools.clang_path(),
+        "-fno-crash-diagnostics",
+        "-c",
+        source,
+        "-o",
+        tmp_path / "o",
+    ]
     ordinary, started = (run(command, check=False) for run in (run_command, run_started))
     assert started.returncode == ordinary.returncode != 0
     assert started.stderr.splitlines()[0] == ordinary.stderr.splitlines()[0]

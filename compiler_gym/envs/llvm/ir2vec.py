@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.specs import INST_COUNT_FEATURE_NAMES
 from compiler_gym.spaces import Box, SpaceSequence
+from compiler_gym.util import llvm_tools
 from compiler_gym.util.runfiles_path import site_data_path
 from compiler_gym.views import ObservationSpaceSpec
 
@@ -72,7 +72,7 @@ def find_ir2vec_vocabulary() -> Path | None:
 
 def ir2vec_options() -> list[str]:
     """Returns the options that make the LLVM service use the vocabulary of the user."""
-    path = find_ir2vec_vocabulary() if tools.LLVM_VERSION >= _FIRST_LLVM else None
+    path = find_ir2vec_vocabulary() if llvm_tools.LLVM_VERSION >= _FIRST_LLVM else None
     return [] if path is None else [f"{_OPTION}{path}"]
 
 

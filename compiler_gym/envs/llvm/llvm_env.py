@@ -33,12 +33,12 @@ from compiler_gym.envs.llvm.llvm_command_line import (
 )
 from compiler_gym.envs.llvm.llvm_rewards import make_llvm_rewards
 from compiler_gym.envs.llvm.program_access import ProgramAccess
-from compiler_gym.envs.llvm.tools import service_environment
 from compiler_gym.errors import SessionNotFound
 from compiler_gym.service.proto import ActionSpace, py_converters
 from compiler_gym.service.proto.py_converters import ServiceMessageConverters
 from compiler_gym.service.transport.connection_opts import ConnectionOpts
 from compiler_gym.spaces import CommandlineFlag, Reward
+from compiler_gym.util.llvm_tools import service_environment
 from compiler_gym.util.runfiles_path import find_service_binary
 
 DEFAULT_BENCHMARK = "benchmark://kernels-v0/sha256"
@@ -190,8 +190,8 @@ class LlvmEnv(ProgramAccess):
         """Returns the command line of ``opt`` that is equivalent to the actions since the reset.
 
         It turns ``input.bc``, the unoptimised program, into ``output.bc``, the program as it is,
-        byte for byte, if ``opt`` is that of :func:`tools.opt_path`: that of the service's LLVM,
-        which need not be the one that a shell finds.
+        byte for byte, if ``opt`` is that of the service's LLVM: that of
+        :func:`compiler_gym.third_party.llvm.opt_path`. A shell may find another one.
 
         Args:
             textformat: Whether to use textual IR instead: ``input.ll`` and ``output.ll``.

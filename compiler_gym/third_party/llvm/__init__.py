@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from compiler_gym.envs.llvm.tools import (
+from compiler_gym.util.llvm_tools import (
     clang_path,
     llc_path,
     lli_path,

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from compiler_gym.datasets import Benchmark
-from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.benchmarks.bitcode import add_attributes
 from compiler_gym.tuning.size.compilation import Change, Compilation, change_from_json
 from compiler_gym.tuning.size.evaluator import Budget, Evaluator
@@ -23,6 +22,7 @@ from compiler_gym.tuning.size.ranking import (
     vector_of,
     words_in,
 )
+from compiler_gym.util import llvm_tools
 from compiler_gym.util.statistics import geometric_mean
 
 FEATURES = (
@@ -215,7 +215,7 @@ def judged(benchmark: Benchmark, ranking: Ranking, evaluations: int, jobs: int) 
     with tempfile.TemporaryDirectory(prefix="compiler_gym-") as name:
         source = Path(name) / "program.bc"
         add_attributes(benchmark.proto.program.contents, source, ("optsize", "minsize"))
-        compilation = Compilation(tools.clang_path(), source, (), tools.own_passes_path())
+        compilation = Compilation(llvm_tools.clang_path(), source, (), llvm_tools.own_passes_path())
         for order in ORDERS:
             budget = Budget(evaluations=evaluations)
             with (

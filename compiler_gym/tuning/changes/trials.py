@@ -15,7 +15,6 @@ from compiler_gym.distributed.pool import Pool
 from compiler_gym.distributed.programs import Program
 from compiler_gym.distributed.task import Job, Outcome, name_of
 from compiler_gym.distributed.worker import Worker
-from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.benchmarks.bitcode import add_attributes
 from compiler_gym.errors.nearest_names import unknown_name
 from compiler_gym.tuning.size.compilation import NO_CHANGE, Change, Compilation, change_as_json
@@ -31,6 +30,7 @@ from compiler_gym.tuning.size.ranking import (
     skippable_passes,
     toggled,
 )
+from compiler_gym.util import llvm_tools
 from compiler_gym.util.filesystem import file_lock
 
 _FORMAT = 1
@@ -81,7 +81,7 @@ class Trials:
             program: The program.
             **settings: The other attributes.
         """
-        clang = tools.tool_version(tools.clang_path()).partition("\n")[0]
+        clang = llvm_tools.tool_version(llvm_tools.clang_path()).partition("\n")[0]
         trials = cls(program.uri, program.message, clang, **settings)
         return Job(trials, {program.message: program.data})
 
@@ -99,7 +99,9 @@ class Trials:
         with tempfile.TemporaryDirectory(prefix="compiler_gym-") as name:
             source = Path(name) / "program.bc"
             add_attributes(contents, source, _MARKS)
-            compilation = Compilation(tools.clang_path(), source, (), tools.own_passes_path())
+            compilation = Compilation(
+                llvm_tools.clang_path(), source, (), llvm_tools.own_passes_path()
+            )
             with Evaluator(
                 compilation,
                 Path(name),

@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 
-from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.benchmarks.bitcode import run_tool
 from compiler_gym.envs.llvm.benchmarks.validation import LIBRARIES
 from compiler_gym.errors import BenchmarkInitError, EnvironmentNotSupported
 from compiler_gym.tuning.size.compilation import Compilation
 from compiler_gym.tuning.size.linking import LinkedSize, Linker, LinkError
+from compiler_gym.util import llvm_tools
 
 _SECONDS = 600
 _SECTIONS = ("-ffunction-sections", "-fdata-sections")
@@ -136,7 +136,7 @@ class Adviser:
         jobs: int = 1,
     ):
         self._sources = sources
-        self._compilation = Compilation(tools.clang_path(), sources[0], tuple(options))
+        self._compilation = Compilation(llvm_tools.clang_path(), sources[0], tuple(options))
         self._libraries = libraries
         self._folder = folder
         self._jobs = jobs
@@ -155,7 +155,7 @@ class Adviser:
         Raises:
             BenchmarkInitError: If a source does not compile. The text says why.
         """
-        command: list[str | Path] = [tools.tool_path("llvm-nm"), *_NAMES]
+        command: list[str | Path] = [llvm_tools.tool_path("llvm-nm"), *_NAMES]
         names = run_tool([*command, *self._compiled(())], _SECONDS).decode(errors="replace")
         return "main" not in names.split()
 

@@ -14,11 +14,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from compiler_gym.envs.llvm import tools
 from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.tuning.size.compilation import NO_CHANGE, Change, Compilation
 from compiler_gym.tuning.size.linking import LinkedSize, Linker, LinkError, TrialLinker
 from compiler_gym.tuning.size.object_file import ObjectFile, read_object
+from compiler_gym.util import llvm_tools
 from compiler_gym.util.commands import (
     CommandError,
     commands_of,
@@ -227,7 +227,7 @@ class Evaluator:
             name: The pass, which prints lines of JSON.
         """
         load = f"-load-pass-plugin={self.compilation.plugin}"
-        command = [str(tools.opt_path()), load, f"-passes={name}", "-disable-output"]
+        command = [str(llvm_tools.opt_path()), load, f"-passes={name}", "-disable-output"]
         try:
             lines = run_started([*command, str(self.unit)], _LIST_SECONDS).stdout.splitlines()
         except CommandError:

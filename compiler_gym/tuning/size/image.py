@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from compiler_gym.envs.llvm import tools
 from compiler_gym.errors import EnvironmentNotSupported
+from compiler_gym.util import llvm_tools
 from compiler_gym.util.commands import CommandError, run_command
 
 _SECONDS = 600
@@ -110,7 +110,7 @@ def read_image(path: Path) -> Image:
 
 def _output(tool: str, options: Sequence[str], path: Path) -> str:
     try:
-        done = run_command([tools.tool_path(tool), *options, path], _SECONDS)
+        done = run_command([llvm_tools.tool_path(tool), *options, path], _SECONDS)
     except (CommandError, subprocess.TimeoutExpired) as error:
         raise ValueError(f"{tool} cannot read {path}: {error}") from error
     return str(done.stdout)
@@ -241,7 +241,7 @@ def estimate_cycles(arch: str, functions: Sequence[Sequence[Instruction]]) -> li
         path = Path(folder) / "functions.s"
         path.write_text("".join(map(_region, range(len(functions)), functions)), encoding="utf-8")
         try:
-            done = run_command([tools.tool_path("llvm-mca"), *options, path], _MCA_SECONDS)
+            done = run_command([llvm_tools.tool_path("llvm-mca"), *options, path], _MCA_SECONDS)
         except (EnvironmentNotSupported, CommandError, subprocess.TimeoutExpired):
             return cycles
     for region in json.loads(done.stdout)["CodeRegions"]:

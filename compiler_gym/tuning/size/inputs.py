@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from compiler_gym.datasets import Benchmark, Datasets
-from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.benchmarks.bitcode import add_attributes
 from compiler_gym.envs.llvm.benchmarks.compiler_command import (
     CompilerCommand,
@@ -18,6 +17,7 @@ from compiler_gym.envs.llvm.benchmarks.compiler_command import (
 )
 from compiler_gym.envs.llvm.benchmarks.validation import ProgramValidator
 from compiler_gym.tuning.size.object_file import ObjectFile
+from compiler_gym.util import llvm_tools
 from compiler_gym.util.commands import run_command
 
 # Checks that an object file behaves as its source does.
@@ -49,7 +49,7 @@ def command_check(command: str) -> Check:
 
     def check(path: Path) -> str:
         text = command.replace("{}", shlex.quote(str(path)))
-        environment = {**tools.command_environment(), "OBJECT": str(path)}
+        environment = {**llvm_tools.command_environment(), "OBJECT": str(path)}
         try:
             done = run_command(["/bin/sh", "-c", text], CHECK_SECONDS, env=environment, check=False)
         except subprocess.TimeoutExpired:

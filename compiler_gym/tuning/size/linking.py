@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.benchmarks.bitcode import link, run_tool
 from compiler_gym.envs.llvm.benchmarks.validation import LIBRARIES
 from compiler_gym.errors import EnvironmentNotSupported
 from compiler_gym.tuning.size.compilation import IR_SUFFIXES, Compilation
 from compiler_gym.tuning.size.inputs import Input
 from compiler_gym.tuning.size.object_file import ObjectFile, read_object
+from compiler_gym.util import llvm_tools
 from compiler_gym.util.commands import CommandError, run_command
 from compiler_gym.util.started_programs import run_started
 
@@ -68,7 +68,7 @@ class Linker:
         """
         files = [*self.before, object_file, *self.after]
         words, advice = self._command(files, program)
-        environment = {**tools.command_environment(), "PROGRAM": str(program)}
+        environment = {**llvm_tools.command_environment(), "PROGRAM": str(program)}
         try:
             done = run_command(words, _LINK_SECONDS, env=environment, check=False)
         except subprocess.TimeoutExpired:
@@ -95,7 +95,7 @@ class Linker:
             program = Path(folder) / "program"
             self.link(object_file, program)
             try:
-                run_started([tools.tool_path("llvm-strip"), program], _LINK_SECONDS)
+                run_started([llvm_tools.tool_path("llvm-strip"), program], _LINK_SECONDS)
             except CommandError as error:
                 raise LinkError(f"The program cannot be stripped: {error}") from error
             return LinkedSize(read_object(program).all, program.stat().st_size)
@@ -103,7 +103,13 @@ class Linker:
     def _command(self, files: Sequence[Path], program: Path) -> tuple[list[str | Path], str]:
         """Returns the command, and advice for its failure."""
         if self.command is None:
-            words: list[str | Path] = [tools.clang_path(), *files, "-o", program, *self.libraries]
+            words: list[str | Path] = [
+                llvm_tools.clang_path(),
+                *files,
+                "-o",
+                program,
+                *self.libraries,
+            ]
             return words, ". Name a command that links it, as --link 'clang {} other.o -o $PROGRAM'"
         text = self.command.replace("{}", " ".join(shlex.quote(str(path)) for path in files))
         return ["/bin/sh", "-c", text], ""
@@ -178,7 +184,7 @@ def trial_linker(options: Sequence[str]) -> TrialLinker | None:
         options: The options, of which ``-fPIC`` makes object files of shared libraries.
     """
     try:
-        lld = tools.tool_path("ld.lld")
+        lld = llvm_tools.tool_path("ld.lld")
     except EnvironmentNotSupported:
         return None
     kinds = [each for each in options if each in _FOR_LIBRARIES + _FOR_PROGRAMS]
@@ -219,7 +225,7 @@ def merge_program(
         folder = Path(name)
         units, apart = [], []
         for number, each in enumerate(inputs):
-            compilation = Compilation(tools.clang_path(), each.path, tuple(options))
+            compilation = Compilation(llvm_tools.clang_path(), each.path, tuple(options))
             unit, made = folder / f"{number}.bc", folder / f"{number}.o"
             run_tool(compilation.command(made), _SECONDS)
             apart.append(read(made))
@@ -231,7 +237,7 @@ def merge_program(
         _check_defined(linked, keep)
         public = f"-internalize-public-api-list={','.join(keep)}"
         passes = "-passes=internalize,globaldce"
-        run_tool([tools.opt_path(), passes, public, linked, "-o", output], _SECONDS)
+        run_tool([llvm_tools.opt_path(), passes, public, linked, "-o", output], _SECONDS)
     is_for_size = all(each.is_for_size or each.path.suffix not in IR_SUFFIXES for each in inputs)
     check, validator = None, None
     if len(inputs) == 1:
@@ -240,7 +246,7 @@ def merge_program(
 
 
 def _check_defined(module: Path, keep: Sequence[str]) -> None:
-    names = run_tool([tools.tool_path("llvm-nm"), *_PUBLIC_NAMES, module], _SECONDS)
+    names = run_tool([llvm_tools.tool_path("llvm-nm"), *_PUBLIC_NAMES, module], _SECONDS)
     defined = set(names.decode(errors="replace").split())
     if missing := [name for name in keep if name not in defined]:
         raise ValueError(

@@ -16,9 +16,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from compiler_gym.envs.llvm import tools
 from compiler_gym.errors import EnvironmentNotSupported
 from compiler_gym.tuning.size.compilation import Change, Compilation
+from compiler_gym.util import llvm_tools
 from compiler_gym.util.commands import CommandError, run_command
 from compiler_gym.util.started_programs import run_started
 
@@ -168,7 +168,7 @@ def count_instructions(path: Path, sizes: Mapping[str, int]) -> dict[str, int]:
     """
     try:
         text = run_started(
-            [tools.tool_path("llvm-objdump"), *_OPTIONS, path], _DISASSEMBLY_SECONDS
+            [llvm_tools.tool_path("llvm-objdump"), *_OPTIONS, path], _DISASSEMBLY_SECONDS
         ).stdout
     except (CommandError, subprocess.TimeoutExpired) as error:
         raise ValueError(f"The instructions of {path} cannot be counted: {error}") from error
@@ -294,7 +294,7 @@ def compare_functions(before: Mapping[str, int], after: Mapping[str, int]) -> li
 def readable_names(symbols: Sequence[str]) -> list[str]:
     """Returns demangled names of C++ functions. Other names are unchanged."""
     try:
-        command = [tools.tool_path("llvm-cxxfilt")]
+        command = [llvm_tools.tool_path("llvm-cxxfilt")]
         done = run_command(command, _DEMANGLE_SECONDS, stdin="\n".join(symbols))
     except (EnvironmentNotSupported, OSError, subprocess.SubprocessError):
         return [*symbols]

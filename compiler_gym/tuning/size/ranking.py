@@ -19,10 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from compiler_gym.envs.llvm import tools
 from compiler_gym.tuning.size.compilation import Change, change_as_json, change_from_json
 from compiler_gym.tuning.size.moves import Move
 from compiler_gym.tuning.size.object_file import ObjectFile
+from compiler_gym.util import llvm_tools
 from compiler_gym.util.commands import run_command
 
 # Features of a source that are cheap to compute: sizes of its object file, counts of its IR.
@@ -64,7 +64,7 @@ def ir_features(unit: Path) -> dict[str, float]:
     them. Takes about as long as the compilation of a small source.
     """
     try:
-        done = run_command([tools.opt_path(), *_COUNT_COMMAND, unit], timeout=_SECONDS)
+        done = run_command([llvm_tools.opt_path(), *_COUNT_COMMAND, unit], timeout=_SECONDS)
     except subprocess.SubprocessError:
         return {}
     return normalised_counts(done.stderr + done.stdout)

@@ -14,7 +14,6 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.benchmarks.validation import (
     RUN_TIMEOUT_SECONDS,
     ProgramValidator,
@@ -24,6 +23,7 @@ from compiler_gym.envs.llvm.benchmarks.validation import (
 from compiler_gym.errors import EnvironmentNotSupported
 from compiler_gym.tuning.size.linking import Linker, LinkError
 from compiler_gym.tuning.size.object_file import read_object
+from compiler_gym.util import llvm_tools
 from compiler_gym.util.commands import run_command
 from compiler_gym.util.statistics import (
     RuntimeComparison,
@@ -154,7 +154,7 @@ class CommandWorkload(Workload):
     def _printed(self, program: Path) -> bytes:
         """Runs the command, and returns its standard output."""
         text = self.command.replace("{}", shlex.quote(str(program)))
-        environment = {**tools.command_environment(), "PROGRAM": str(program)}
+        environment = {**llvm_tools.command_environment(), "PROGRAM": str(program)}
         try:
             done = run_command(
                 ["/bin/sh", "-c", text], _RUN_SECONDS, env=environment, text=False, check=False

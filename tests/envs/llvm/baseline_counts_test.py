@@ -8,13 +8,13 @@ import subprocess
 
 import pytest
 
-from compiler_gym.envs.llvm import tools
+from compiler_gym.util import llvm_tools
 from tests.envs.llvm.kernel_programs import SOME_KERNELS, kernel_uri
 
 
 def count_by_opt(program, *pipeline):
     passes = ",".join([*pipeline, "print<func-properties>"])
-    command = [tools.opt_path(), f"-passes={passes}", "-disable-output", program]
+    command = [llvm_tools.opt_path(), f"-passes={passes}", "-disable-output", program]
     text = subprocess.run(command, check=True, capture_output=True, text=True).stderr
     counts = [int(count) for count in re.findall(r"^TotalInstructionCount: (\d+)$", text, re.M)]
     assert len(counts) == text.count("Printing analysis results")

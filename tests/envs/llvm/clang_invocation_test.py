@@ -2,7 +2,6 @@ from pathlib import Path
 
 import pytest
 
-from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.benchmarks.bitcode import (
     ClangInvocation,
     compile_source,
@@ -10,12 +9,13 @@ from compiler_gym.envs.llvm.benchmarks.bitcode import (
     run_tool,
 )
 from compiler_gym.errors import BenchmarkInitError
+from compiler_gym.util import llvm_tools
 
 
 def test_command():
     command = ClangInvocation.from_c_file(Path("a.c"), copt=["-DX"]).command(Path("b.bc"))
     assert command == [
-        *(str(tools.clang_path()), "-O2", "-Xclang", "-disable-llvm-passes", "-DX", "a.c"),
+        *(str(llvm_tools.clang_path()), "-O2", "-Xclang", "-disable-llvm-passes", "-DX", "a.c"),
         *("-c", "-emit-llvm", "-o", "b.bc"),
     ]
 
@@ -31,7 +31,7 @@ def test_driver():
 
 
 def disassemble(path):
-    return run_tool([tools.llvm_dis_path(), path, "-o", "-"], timeout=60).decode()
+    return run_tool([llvm_tools.llvm_dis_path(), path, "-o", "-"], timeout=60).decode()
 
 
 def test_no_pass_has_run_and_none_is_forbidden(tmp_path):

@@ -5,7 +5,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from compiler_gym.envs.llvm import tools
+from compiler_gym.util import llvm_tools
 
 CLANG_SIZES = {"ObjectTextSizeO3": "-O3", "ObjectTextSizeOz": "-Oz"}
 """Baselines that are clang's own, and its option."""
@@ -13,7 +13,7 @@ CLANG_SIZES = {"ObjectTextSizeO3": "-O3", "ObjectTextSizeOz": "-Oz"}
 
 def text_size(path: Path) -> int:
     """The column text of llvm-size in Berkeley format."""
-    command = [tools.llvm_size_path(), path]
+    command = [llvm_tools.llvm_size_path(), path]
     reply = subprocess.run(command, capture_output=True, text=True, check=True)
     return int(reply.stdout.splitlines()[1].split()[0])
 
@@ -22,6 +22,6 @@ def size_by_clang(source: Path, level: str, options: Sequence[str] = ()) -> int:
     """Bytes that ``clang -c`` makes of a source."""
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder, "program.o")
-        command = [tools.clang_path(), level, "-c", "-w", *options, source, "-o", output]
+        command = [llvm_tools.clang_path(), level, "-c", "-w", *options, source, "-o", output]
         subprocess.run(command, check=True)
         return text_size(output)

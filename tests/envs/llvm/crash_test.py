@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from compiler_gym.envs.llvm import LlvmEnv
-from compiler_gym.envs.llvm.tools import LLVM_VERSION, tool_path
 from compiler_gym.service import ConnectionOpts
+from compiler_gym.util.llvm_tools import LLVM_VERSION, tool_path
 
 BEFORE = ["function(mem2reg)", "function(dce)"]
 FATAL = "trigger-crash-module"

@@ -3,7 +3,7 @@ import subprocess
 import pytest
 
 from compiler_gym.compat.legacy_actions import LEGACY_ACTIONS
-from compiler_gym.envs.llvm import tools
+from compiler_gym.util import llvm_tools
 
 EMPTY_PROGRAM = "define i32 @main() {\n  ret i32 0\n}\n"
 
@@ -27,7 +27,7 @@ def test_only_three_are_gone():
 @pytest.mark.parametrize("pipeline", sorted({p for p in LEGACY_ACTIONS.values() if p}))
 def test_opt_accepts(pipeline):
     subprocess.run(
-        [tools.opt_path(), f"-passes=module({pipeline})", "-disable-output"],
+        [llvm_tools.opt_path(), f"-passes=module({pipeline})", "-disable-output"],
         input=EMPTY_PROGRAM,
         text=True,
         check=True,

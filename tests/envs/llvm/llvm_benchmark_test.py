@@ -3,13 +3,13 @@ import subprocess
 
 import pytest
 
-from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.benchmarks.bitcode import ClangInvocation, run_tool
 from compiler_gym.envs.llvm.benchmarks.own_programs import (
     make_benchmark,
     make_benchmark_from_source,
 )
 from compiler_gym.errors import BenchmarkInitError
+from compiler_gym.util import llvm_tools
 
 MAIN = "int f(void);\nint main(void) { return f(); }\n"
 
@@ -23,7 +23,9 @@ def main_c(tmp_path):
 
 def ir_of(benchmark):
     bitcode = benchmark.proto.program.contents
-    return run_tool([tools.llvm_dis_path(), "-", "-o", "-"], timeout=60, stdin=bitcode).decode()
+    return run_tool(
+        [llvm_tools.llvm_dis_path(), "-", "-o", "-"], timeout=60, stdin=bitcode
+    ).decode()
 
 
 def test_c_file(main_c):

@@ -4,9 +4,9 @@ import subprocess
 
 import pytest
 
-from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.llvm_command_line import LlvmCommandline, short_name
 from compiler_gym.spaces import CommandlineFlag, NamedDiscrete, UnknownNameError
+from compiler_gym.util import llvm_tools
 
 NAMES = [
     "function(sroa)",
@@ -189,14 +189,20 @@ def test_from_malformed_string(space, text, message):
 def test_opt_runs_the_command_line(space, tmp_path, values, textformat):
     (tmp_path / "input.ll").write_text(PROGRAM)
     subprocess.run(
-        [tools.llvm_as_path(), "input.ll", "-o", "input.bc"], cwd=tmp_path, check=True, timeout=250
+        [llvm_tools.llvm_as_path(), "input.ll", "-o", "input.bc"],
+        cwd=tmp_path,
+        check=True,
+        timeout=250,
     )
-    command = space.to_string(values, textformat).replace("opt", str(tools.opt_path()), 1)
+    command = space.to_string(values, textformat).replace("opt", str(llvm_tools.opt_path()), 1)
     subprocess.run(command, shell=True, cwd=tmp_path, check=True, timeout=250)
     output = tmp_path / ("output.ll" if textformat else "output.bc")
     ir = (
         subprocess.run(
-            [tools.llvm_dis_path(), output, "-o", "-"], capture_output=True, check=True, text=True
+            [llvm_tools.llvm_dis_path(), output, "-o", "-"],
+            capture_output=True,
+            check=True,
+            text=True,
         ).stdout
         if not textformat
         else output.read_text()

@@ -4,8 +4,8 @@ import subprocess
 
 import pytest
 
-from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.datasets.kernels_dataset import KERNELS_PATH
+from compiler_gym.util import llvm_tools
 from tests.envs.llvm.clang_sizes import CLANG_SIZES, size_by_clang, text_size
 from tests.envs.llvm.kernel_programs import SOME_KERNELS, kernel_uri
 
@@ -29,7 +29,7 @@ def test_one_action_reaches_the_baseline(env, tmp_path, kernel):
     assert env.observation["ObjectTextSizeBytes"] == env.observation["ObjectTextSizeOz"]
     # The same by clang: what the action leaves needs no more than its code generator.
     env.write_bitcode(tmp_path / "program.bc")
-    only_code = [tools.clang_path(), "-Oz", "-Xclang", "-disable-llvm-passes", "-w", "-c"]
+    only_code = [llvm_tools.clang_path(), "-Oz", "-Xclang", "-disable-llvm-passes", "-w", "-c"]
     command = [*only_code, tmp_path / "program.bc", "-o", tmp_path / "program.o"]
     subprocess.run(command, check=True)
     assert text_size(tmp_path / "program.o") == env.observation["ObjectTextSizeOz"]

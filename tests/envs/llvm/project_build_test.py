@@ -7,10 +7,10 @@ import sys
 import pytest
 
 import compiler_gym
-from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.benchmarks import command_line_benchmark
 from compiler_gym.envs.llvm.benchmarks.command_line_benchmark import collect_bitcode
 from compiler_gym.errors import BenchmarkInitError, EnvironmentNotSupported
+from compiler_gym.util import llvm_tools
 
 MAKEFILE = """
 CFLAGS = -O0 -g
@@ -39,7 +39,7 @@ def fixture_project(tmp_path):
 def test_make(project, tmp_path, monkeypatch):
     bitcode = collect_bitcode("make -j2", "double", tmp_path / "double.bc", project)
     ir = subprocess.run(
-        [tools.llvm_dis_path(), bitcode, "-o", "-"], capture_output=True, text=True, check=True
+        [llvm_tools.llvm_dis_path(), bitcode, "-o", "-"], capture_output=True, text=True, check=True
     ).stdout
     assert re.findall(r"define .*@(\w+)\(", ir) == ["main", "twice"]
     assert "alloca" in ir and "optnone" not in ir and "noinline" not in ir

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.datasets.kernels_dataset import KERNELS_PATH
 from compiler_gym.tuning.size.object_file import read_object
+from compiler_gym.util import llvm_tools
 from compiler_gym.util.commands import run_command
 
 # The service's LLVM, and others of Debian from 19 on.
@@ -18,7 +18,7 @@ _OTHERS = sorted(
     for folder in Path("/usr/lib").glob("llvm-[0-9]*")
     if int(folder.name.removeprefix("llvm-")) >= 19 and (clang := folder / "bin/clang").exists()
 )
-_CLANGS = [*dict.fromkeys([tools.clang_path(), *_OTHERS])]
+_CLANGS = [*dict.fromkeys([llvm_tools.clang_path(), *_OTHERS])]
 
 
 @pytest.mark.parametrize("clang", _CLANGS, ids=lambda path: path.parent.parent.name)

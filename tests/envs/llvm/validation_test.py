@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.benchmarks import validation
 from compiler_gym.envs.llvm.benchmarks.own_programs import make_benchmark_from_source
 from compiler_gym.envs.llvm.benchmarks.validation import (
@@ -13,6 +12,7 @@ from compiler_gym.envs.llvm.benchmarks.validation import (
     ReferenceValidator,
     validate_against_opt,
 )
+from compiler_gym.util import llvm_tools
 
 COMMANDLINE = "opt -discard-value-names -passes='module(function(sroa))' input.bc -o output.bc"
 SOURCE = "int main(void) { int x = 1; return x - 1; }"
@@ -31,7 +31,7 @@ class OptEnv:
         self._pristine = folder / "pristine.bc"
         self._current = folder / "current.bc"
         program = make_benchmark_from_source(source, lang="c").proto.program.contents
-        opt = [tools.opt_path(), "-discard-value-names", "-"]
+        opt = [llvm_tools.opt_path(), "-discard-value-names", "-"]
         for path, passes in ((self._pristine, []), (self._current, [f"-passes=module({applied})"])):
             subprocess.run([*opt, *passes, "-o", path], input=program, check=True, timeout=250)
 

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from compiler_gym.envs.llvm import tools
+from compiler_gym.util import llvm_tools
 from compiler_gym.util.runfiles_path import find_service_binary
 
 LEVELS = {
@@ -26,7 +26,11 @@ def page():
 def listed_by_opt() -> set[tuple[str, str]]:
     """The level and name of each IR pass, as opt lists them."""
     listing = subprocess.run(
-        [tools.opt_path(), "-print-passes"], capture_output=True, text=True, check=True, timeout=250
+        [llvm_tools.opt_path(), "-print-passes"],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=250,
     ).stdout
     passes = set()
     level = parameters = None

@@ -4,11 +4,11 @@ import math
 
 import pytest
 
-from compiler_gym.envs.llvm import tools
 from compiler_gym.tuning.size.compilation import Compilation
 from compiler_gym.tuning.size.evaluator import Budget, Evaluator
 from compiler_gym.tuning.size.linking import trial_linker
 from compiler_gym.tuning.size.objective import Objective
+from compiler_gym.util import llvm_tools
 
 PROGRAM = r"""
 #include <stdio.h>
@@ -56,7 +56,7 @@ def fixture_source(tmp_path):
 
 @pytest.fixture(name="compilation")
 def fixture_compilation(source):
-    return Compilation(tools.clang_path(), source, plugin=tools.own_passes_path())
+    return Compilation(llvm_tools.clang_path(), source, plugin=llvm_tools.own_passes_path())
 
 
 @pytest.fixture(name="start")

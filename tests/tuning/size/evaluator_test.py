@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from compiler_gym.envs.llvm import tools
 from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.tuning.size.compilation import Change, Compilation
+from compiler_gym.util import llvm_tools
 from compiler_gym.util.commands import Popen, commands_of, kill_running_commands
 
 _LICM = Change(("-disable-machine-licm",))
@@ -42,7 +42,7 @@ def test_the_source_where_bitcode_makes_other_code(compilation, start, tmp_path)
 def script(folder, case):
     """A clang that does something else in a case."""
     path = folder / "clang"
-    path.write_text(f'#!/bin/sh\ncase "$*" in {case};; esac\nexec {tools.clang_path()} "$@"\n')
+    path.write_text(f'#!/bin/sh\ncase "$*" in {case};; esac\nexec {llvm_tools.clang_path()} "$@"\n')
     path.chmod(0o755)
     return path
 
@@ -168,5 +168,5 @@ def test_other_formats_are_refused(tmp_path, source, start):
     options = ("--target=x86_64-apple-macos", "-nostdinc", "-Dprintf(...)=0")
     source.write_text("int f(void) { return 1; }\n")
     with pytest.raises(ValueError, match="ELF"):
-        start(Compilation(tools.clang_path(), source, options)).evaluate_source()
+        start(Compilation(llvm_tools.clang_path(), source, options)).evaluate_source()
     assert os.listdir(tmp_path / "evaluator-0") == ["source.o"]

@@ -6,7 +6,6 @@ from html.parser import HTMLParser
 
 import pytest
 
-from compiler_gym.envs.llvm import tools
 from compiler_gym.tuning.size import html_elements, html_report
 from compiler_gym.tuning.size.attribution import attribute
 from compiler_gym.tuning.size.compilation import NO_CHANGE, Change, Compilation
@@ -28,6 +27,7 @@ from compiler_gym.tuning.size.image import Instruction
 from compiler_gym.tuning.size.linking import Linker
 from compiler_gym.tuning.size.objective import Objective
 from compiler_gym.tuning.size.optimizer import Optimizer
+from compiler_gym.util import llvm_tools
 from compiler_gym.util.shell_format import join_cmd
 
 _MINUS = "\N{MINUS SIGN}"
@@ -115,7 +115,7 @@ def check_page(text):
 def fixture_compilation(tmp_path_factory):
     source = tmp_path_factory.mktemp("source") / "program.c"
     source.write_text(PROGRAM)
-    return Compilation(tools.clang_path(), source, plugin=tools.own_passes_path())
+    return Compilation(llvm_tools.clang_path(), source, plugin=llvm_tools.own_passes_path())
 
 
 @pytest.fixture(name="findings", scope="module")

@@ -4,9 +4,9 @@ import subprocess
 
 import pytest
 
-from compiler_gym.envs.llvm import tools
 from compiler_gym.tuning.size.image import Instruction, estimate_cycles, processor_of, read_image
 from compiler_gym.tuning.size.object_file import read_object
+from compiler_gym.util import llvm_tools
 
 # The name of a function that looks like a header of a section and like an instruction.
 HOSTILE = r"""
@@ -31,7 +31,7 @@ def fixture_compile(tmp_path):
     def compile_source(text, *options):
         source, output = tmp_path / "source.c", tmp_path / "source.o"
         source.write_text(text)
-        command = [tools.clang_path(), "-Oz", "-w", *options, source, "-o", output]
+        command = [llvm_tools.clang_path(), "-Oz", "-w", *options, source, "-o", output]
         subprocess.run(command, check=True)
         return output
 

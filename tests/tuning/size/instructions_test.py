@@ -5,13 +5,13 @@ import subprocess
 
 import pytest
 
-from compiler_gym.envs.llvm import tools
 from compiler_gym.errors import EnvironmentNotSupported
 from compiler_gym.tuning.size.object_file import (
     count_instructions,
     read_object,
     read_with_instructions,
 )
+from compiler_gym.util import llvm_tools
 
 _SOURCE = """
 int g(int);
@@ -79,7 +79,7 @@ no_code:
 def made(tmp_path, suffix, text, *options):
     source, output = tmp_path / f"source.{suffix}", tmp_path / "source.o"
     source.write_text(text)
-    command = [tools.clang_path(), *options, "-c", source, "-o", output]
+    command = [llvm_tools.clang_path(), *options, "-c", source, "-o", output]
     subprocess.run(command, check=True)
     return output
 
@@ -124,7 +124,7 @@ def test_instructions_of_assembly_are_counted(tmp_path):
 def test_counts_are_those_of_the_assembly_of_clang(tmp_path, options, level):
     path = made(tmp_path, "c", _SOURCE, level, *options)
     source = tmp_path / "source.c"
-    command = [tools.clang_path(), level, *options, "-S", source, "-o", "-"]
+    command = [llvm_tools.clang_path(), level, *options, "-S", source, "-o", "-"]
     text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     expected = counts_of_assembly(text)
     assert {"f", "scaled", "aligned", "placed"} <= expected.keys() and expected["f"] > 10

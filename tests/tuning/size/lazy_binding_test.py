@@ -8,10 +8,10 @@ import subprocess
 
 import pytest
 
-from compiler_gym.envs.llvm import tools
 from compiler_gym.tuning.size.compilation import Change, Compilation
 from compiler_gym.tuning.size.ranking import shipped_portfolio, toggles
 from compiler_gym.tuning.speed.optimizer import parts
+from compiler_gym.util import llvm_tools
 
 # Fourteen values are live across three calls of a function that needs hardly any register.
 LIBRARY = r"""
@@ -47,8 +47,8 @@ def fixture_printed(tmp_path_factory):
     folder = tmp_path_factory.mktemp("library")
     (folder / "library.c").write_text(LIBRARY)
     (folder / "main.c").write_text(MAIN)
-    clang = tools.clang_path()
-    plugin = tools.own_passes_path()
+    clang = llvm_tools.clang_path()
+    plugin = llvm_tools.own_passes_path()
     compilation = Compilation(clang, folder / "library.c", ("-fPIC",), plugin)
     library, program = folder / "liblibrary.so", folder / "main"
 

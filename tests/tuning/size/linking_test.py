@@ -4,17 +4,17 @@ import subprocess
 
 import pytest
 
-from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.benchmarks.validation import LIBRARIES
 from compiler_gym.tuning.size.evaluator import Budget, Evaluator
 from compiler_gym.tuning.size.linking import LinkedSize, Linker, LinkError
 from compiler_gym.tuning.size.object_file import read_object
 from compiler_gym.tuning.size.objective import Objective
 from compiler_gym.tuning.size.optimizer import Optimizer
+from compiler_gym.util import llvm_tools
 
 
 def compiled(source, output, *options):
-    command = [tools.clang_path(), "-Oz", *options, "-c", source, "-o", output]
+    command = [llvm_tools.clang_path(), "-Oz", *options, "-c", source, "-o", output]
     subprocess.run(command, check=True)
     return output
 
@@ -23,10 +23,12 @@ def test_size_is_that_of_the_tools(source, tmp_path):
     object_file = compiled(source, tmp_path / "p.o", "-g")
     found = Linker().size(object_file)
     program = tmp_path / "p"
-    subprocess.run([tools.clang_path(), object_file, "-o", program, *LIBRARIES], check=True)
+    subprocess.run([llvm_tools.clang_path(), object_file, "-o", program, *LIBRARIES], check=True)
     linked = program.stat().st_size
-    subprocess.run([tools.tool_path("llvm-strip"), program], check=True)
-    size = subprocess.run([tools.tool_path("llvm-size"), program], capture_output=True, text=True)
+    subprocess.run([llvm_tools.tool_path("llvm-strip"), program], check=True)
+    size = subprocess.run(
+        [llvm_tools.tool_path("llvm-size"), program], capture_output=True, text=True
+    )
     text, data = map(int, size.stdout.splitlines()[1].split()[:2])
     assert found.loaded == text + data
     assert found.file == program.stat().st_size < linked

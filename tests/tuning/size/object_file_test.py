@@ -5,8 +5,8 @@ import subprocess
 
 import pytest
 
-from compiler_gym.envs.llvm import tools
 from compiler_gym.tuning.size.object_file import read_object
+from compiler_gym.util import llvm_tools
 
 _SOURCE = """
 int data[3] = {1, 2, 3};
@@ -22,13 +22,13 @@ def compiled(tmp_path, *options):
     source = tmp_path / "source.c"
     source.write_text(_SOURCE)
     path = tmp_path / "source.o"
-    command = [tools.clang_path(), "-Oz", *options, "-c", source, "-o", path]
+    command = [llvm_tools.clang_path(), "-Oz", *options, "-c", source, "-o", path]
     subprocess.run(command, check=True)
     return path
 
 
 def output_of(tool, *arguments):
-    command = [tools.tool_path(tool), *arguments]
+    command = [llvm_tools.tool_path(tool), *arguments]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 

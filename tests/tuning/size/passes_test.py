@@ -6,10 +6,10 @@ import subprocess
 
 import pytest
 
-from compiler_gym.envs.llvm import tools
 from compiler_gym.tuning.size.compilation import Change
 from compiler_gym.tuning.size.moves import list_functions
 from compiler_gym.tuning.size.object_file import read_object
+from compiler_gym.util import llvm_tools
 
 _MODULE = """
 define internal i32 @small(i32 %x) {
@@ -55,8 +55,8 @@ define i32 @main(i32 %x, ptr %f) {
 
 def opt(passes, text=_MODULE, check=True):
     command = [
-        tools.opt_path(),
-        f"-load-pass-plugin={tools.own_passes_path()}",
+        llvm_tools.opt_path(),
+        f"-load-pass-plugin={llvm_tools.own_passes_path()}",
         f"-passes={passes}",
         "-S",
     ]
@@ -224,12 +224,12 @@ def test_calls_that_are_not_there():
 
 
 def test_clang_runs_them_first(source, tmp_path):
-    plugin = tools.own_passes_path()
+    plugin = llvm_tools.own_passes_path()
 
     def assembly(passes):
         load = ["-Xclang", "-load", "-Xclang", plugin, f"-fpass-plugin={plugin}"]
         words = [*load, "-mllvm", f"-first-passes={passes}", "-S", "-o", "-", "-emit-llvm"]
-        command = [tools.clang_path(), "-Oz", source, *words]
+        command = [llvm_tools.clang_path(), "-Oz", source, *words]
         return subprocess.run(command, capture_output=True, text=True)
 
     done = assembly("set-attribute<first=yes>")

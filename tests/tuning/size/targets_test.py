@@ -8,10 +8,10 @@ from functools import cache
 
 import pytest
 
-from compiler_gym.envs.llvm import tools
 from compiler_gym.tuning.size.object_file import read_object
 from compiler_gym.tuning.size.optimizer import Optimizer
 from compiler_gym.tuning.size.product import reproduces, write_object
+from compiler_gym.util import llvm_tools
 
 FOLD = """
 static unsigned mix(unsigned a, unsigned b) {
@@ -71,7 +71,7 @@ TARGETS = {
 
 @cache
 def targets_of_clang():
-    command = [tools.clang_path(), "--print-targets"]
+    command = [llvm_tools.clang_path(), "--print-targets"]
     listed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     return re.findall(r"^ +(\S+) +- ", listed, re.M)
 
@@ -112,10 +112,10 @@ def test_result_runs_on_another_processor(target, compilation, start, tmp_path):
     write_object(search.best, made)
     main.write_text(START % exit_words)
     link = ["-nostdlib", "-static", "-fuse-ld=lld", *TARGETS[target], main, made, "-o", program]
-    subprocess.run([tools.clang_path(), "-O1", *link], check=True)
+    subprocess.run([llvm_tools.clang_path(), "-O1", *link], check=True)
     native = tmp_path / "native"
     main.write_text(NATIVE)
-    subprocess.run([tools.clang_path(), main, compilation.source, "-o", native], check=True)
+    subprocess.run([llvm_tools.clang_path(), main, compilation.source, "-o", native], check=True)
     expected = subprocess.run([native]).returncode
     assert subprocess.run([emulator, program]).returncode == expected > 0
 
@@ -134,7 +134,7 @@ def test_bitcode_of_rust(compilation, start, tmp_path):
         pytest.skip("not checked: rustc is not installed")
     version = subprocess.run(["rustc", "-vV"], capture_output=True, text=True, cwd="/").stdout
     llvm = re.search(r"^LLVM version: (\d+)", version, re.M)
-    clang = re.search(r"version (\d+)\.", tools.tool_version(tools.clang_path()))
+    clang = re.search(r"version (\d+)\.", llvm_tools.tool_version(llvm_tools.clang_path()))
     if llvm is None or int(llvm[1]) > int(clang[1]):
         pytest.skip("not checked: rustc writes bitcode of a newer LLVM than clang reads")
     source, bitcode = tmp_path / "threes.rs", tmp_path / "threes.bc"

@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from compiler_gym.envs.llvm import tools
 from compiler_gym.tuning.size.compilation import NO_CHANGE, Change, Compilation
 from compiler_gym.tuning.size.evaluator import Budget, Evaluator
 from compiler_gym.tuning.size.moves import list_call_sites, list_functions
 from compiler_gym.tuning.size.ranking import shipped_portfolio, skippable_passes, toggles
 from compiler_gym.tuning.speed.optimizer import moves as speed_moves
+from compiler_gym.util import llvm_tools
 from compiler_gym.util.commands import CommandError, run_command
 from tests.tuning.size.generated_programs import GeneratedProgram
 
@@ -47,7 +47,7 @@ class Target:
     @property
     def clang(self) -> list[str]:
         """The command of clang."""
-        return [str(tools.clang_path()), f"--target={self.name}-linux-gnu"]
+        return [str(llvm_tools.clang_path()), f"--target={self.name}-linux-gnu"]
 
 
 X86_64 = Target("x86_64", "gcc")
@@ -208,7 +208,7 @@ class Trial:
         folder.mkdir()
         words = (self._target.clang[1], *self._way.options, *self._options, *_QUIET)
         compilation = Compilation(
-            tools.clang_path(), self._folder / name, words, tools.own_passes_path()
+            llvm_tools.clang_path(), self._folder / name, words, llvm_tools.own_passes_path()
         )
         return Evaluator(compilation, folder, Budget()).__enter__()
 

@@ -4,11 +4,11 @@ import subprocess
 
 import pytest
 
-from compiler_gym.envs.llvm import tools
 from compiler_gym.tuning.size.compilation import Change, Compilation
 from compiler_gym.tuning.size.linking import LinkError, trial_linker
 from compiler_gym.tuning.size.object_file import read_object
 from compiler_gym.tuning.size.objective import Objective
+from compiler_gym.util import llvm_tools
 
 # Calls of two functions elsewhere, and the address of a variable of its own.
 SOURCE = """
@@ -29,7 +29,7 @@ def fixture_compiled(tmp_path):
         source.write_text(text)
         words = ["-Oz", "--target=x86_64-linux-gnu", "-fcf-protection=none", *options]
         path = tmp_path / "source.o"
-        subprocess.run([tools.clang_path(), *words, "-c", source, "-o", path], check=True)
+        subprocess.run([llvm_tools.clang_path(), *words, "-c", source, "-o", path], check=True)
         return path
 
     return compiled
@@ -71,7 +71,7 @@ def test_the_last_option_decides(options, is_shared):
 @pytest.mark.parametrize("target", ["aarch64-linux-gnu", "riscv64-linux-gnu", "thumbv7m-none-eabi"])
 def test_other_targets(compiled, tmp_path, target):
     path = tmp_path / "other.o"
-    words = [tools.clang_path(), f"--target={target}", "-Oz", "-fPIC", "-c", "-o", path]
+    words = [llvm_tools.clang_path(), f"--target={target}", "-Oz", "-fPIC", "-c", "-o", path]
     compiled()  # Writes the source.
     subprocess.run([*words, tmp_path / "source.c"], check=True)
     assert loaded(path, "-fPIC") > read_object(path).all
@@ -100,7 +100,9 @@ def test_without_a_linker_sections_count(monkeypatch, tmp_path):
 def test_evaluations_are_linked(start, tmp_path):
     source = tmp_path / "library.c"
     source.write_text(SOURCE)
-    compilation = Compilation(tools.clang_path(), source, ("-fPIC",), tools.own_passes_path())
+    compilation = Compilation(
+        llvm_tools.clang_path(), source, ("-fPIC",), llvm_tools.own_passes_path()
+    )
     evaluator = start(compilation)
     before = evaluator.evaluate_source()
     (found,) = evaluator.evaluate([Change(("-disable-lsr",))])

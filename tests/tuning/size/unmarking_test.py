@@ -4,7 +4,6 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.benchmarks.bitcode import (
     ClangInvocation,
     add_attributes,
@@ -17,6 +16,7 @@ from compiler_gym.tuning.size.moves import unmark
 from compiler_gym.tuning.size.object_file import ObjectFile
 from compiler_gym.tuning.size.objective import Objective
 from compiler_gym.tuning.size.optimizer import Optimizer
+from compiler_gym.util import llvm_tools
 
 _ALL, _CONSTANT = ("-force-remove-attribute=" + name for name in ("minsize", "constant:minsize"))
 
@@ -85,7 +85,7 @@ def test_functions_that_must_not_be_optimised_are_not_marked(tmp_path):
     )
     compile_source(ClangInvocation.from_c_file(source), bitcode)
     add_attributes(bitcode.read_bytes(), marked, ["optsize", "minsize"])
-    text = run_tool([tools.tool_path("llvm-dis"), marked, "-o", "-"], timeout=60).decode()
+    text = run_tool([llvm_tools.tool_path("llvm-dis"), marked, "-o", "-"], timeout=60).decode()
     groups = dict(re.findall(r"^attributes (#\d+) = (.*)$", text, re.MULTILINE))
     functions = dict(re.findall(r"^define .*@(\w+)\(.* (#\d+) \{$", text, re.MULTILINE))
     assert "optnone" in groups[functions["slow"]]

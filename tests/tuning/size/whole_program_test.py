@@ -4,12 +4,12 @@ import subprocess
 
 import pytest
 
-from compiler_gym.envs.llvm import tools
 from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.tuning.size.inputs import Input
 from compiler_gym.tuning.size.linking import merge_program
 from compiler_gym.tuning.size.object_file import read_object
 from compiler_gym.tuning.size.objective import Objective
+from compiler_gym.util import llvm_tools
 
 MAIN = "int f(int);\nint main(void) { return f(STEP); }\nint unused(int x) { return f(x) / 3; }\n"
 OTHER = """
@@ -27,7 +27,7 @@ def fixture_inputs(tmp_path):
 
 def symbols(path):
     done = subprocess.run(
-        [tools.tool_path("llvm-nm"), "--defined-only", path], capture_output=True, text=True
+        [llvm_tools.tool_path("llvm-nm"), "--defined-only", path], capture_output=True, text=True
     )
     return {line.split()[-1]: line.split()[-2] for line in done.stdout.splitlines()}
 
@@ -45,7 +45,7 @@ def test_unused_functions_are_dropped_and_others_made_local(inputs, tmp_path):
         {"f", "others"},
     ]
     made = tmp_path / "all"
-    subprocess.run([tools.clang_path(), "-Oz", merged.path, "-o", made], check=True)
+    subprocess.run([llvm_tools.clang_path(), "-Oz", merged.path, "-o", made], check=True)
     assert subprocess.run([made]).returncode == 21
 
 
@@ -56,7 +56,7 @@ def test_named_functions_are_kept(inputs, tmp_path):
 
 def test_bitcode_keeps_its_check_and_has_the_marks_that_it_has(inputs, tmp_path):
     bitcode = tmp_path / "f.bc"
-    command = [tools.clang_path(), "-c", "-emit-llvm", inputs[1].path, "-o", bitcode]
+    command = [llvm_tools.clang_path(), "-c", "-emit-llvm", inputs[1].path, "-o", bitcode]
     subprocess.run(command, check=True)
 
     def check(path):
@@ -65,7 +65,9 @@ def test_bitcode_keeps_its_check_and_has_the_marks_that_it_has(inputs, tmp_path)
     merged = merge_program([Input("f", bitcode, check)], tmp_path / "all.bc", [], ["f"])
     assert merged.check is check and not merged.is_for_size
     (alone,) = merged.apart
-    subprocess.run([tools.clang_path(), "-Oz", "-c", bitcode, "-o", tmp_path / "f.o"], check=True)
+    subprocess.run(
+        [llvm_tools.clang_path(), "-Oz", "-c", bitcode, "-o", tmp_path / "f.o"], check=True
+    )
     assert alone == read_object(tmp_path / "f.o")
 
 

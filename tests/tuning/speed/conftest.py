@@ -2,9 +2,9 @@
 
 import pytest
 
-from compiler_gym.envs.llvm import tools
 from compiler_gym.tuning.size.compilation import Compilation
 from compiler_gym.tuning.size.evaluator import Budget, Evaluator
+from compiler_gym.util import llvm_tools
 
 PROGRAM = r"""
 #include <stdio.h>
@@ -35,7 +35,7 @@ def fixture_source(tmp_path):
 
 @pytest.fixture(name="compilation")
 def fixture_compilation(source):
-    return Compilation(tools.clang_path(), source, ("-O3",), tools.own_passes_path())
+    return Compilation(llvm_tools.clang_path(), source, ("-O3",), llvm_tools.own_passes_path())
 
 
 @pytest.fixture(name="start")

@@ -4,10 +4,10 @@ import subprocess
 
 import pytest
 
-from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.benchmarks.validation import ProgramRun, ProgramValidator
 from compiler_gym.tuning.size.linking import Linker, LinkError
 from compiler_gym.tuning.speed.workload import CommandWorkload, ProgramWorkload, RunError
+from compiler_gym.util import llvm_tools
 
 ECHO = r"""
 #include <stdio.h>
@@ -34,7 +34,7 @@ def made(workload, folder, name="program", shift=0, code=0):
     source, object_file = folder / f"{name}.c", folder / f"{name}.o"
     source.write_text(ECHO)
     macros = [f"-DSHIFT={shift}", f"-DEXIT={code}"]
-    subprocess.run([tools.clang_path(), *macros, "-c", source, "-o", object_file], check=True)
+    subprocess.run([llvm_tools.clang_path(), *macros, "-c", source, "-o", object_file], check=True)
     workload.link(object_file, folder / name)
     return folder / name
 
@@ -84,10 +84,10 @@ def test_link_errors_name_the_cause(here):
     (here / "f.c").write_text("int g(void); int main(void) { return g(); }\n")
     (here / "g.c").write_text("int g(void) { return 0; }\n")
     for name in ("f", "g"):
-        subprocess.run([tools.clang_path(), "-c", f"{name}.c", "-o", f"{name}.o"], check=True)
+        subprocess.run([llvm_tools.clang_path(), "-c", f"{name}.c", "-o", f"{name}.o"], check=True)
     with pytest.raises(LinkError, match=r"undefined reference to `g'(.|\n)*--link 'clang"):
         CommandWorkload("{}").linker.link(here / "f.o", here / "p")
-    linker = Linker(f"{tools.clang_path()} {{}} g.o -o $PROGRAM")
+    linker = Linker(f"{llvm_tools.clang_path()} {{}} g.o -o $PROGRAM")
     workload = CommandWorkload("{}", linker)
     workload.link(here / "f.o", here / "p")
     assert workload.check(here / "p") == ""

@@ -11,8 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import ClassVar
 
-from compiler_gym.envs.llvm import tools
 from compiler_gym.errors import BenchmarkInitError, DatasetInitError
+from compiler_gym.util import llvm_tools
 from compiler_gym.util.commands import CommandError, run_command
 
 # Compiles a source file to unoptimised bitcode.
@@ -53,7 +53,7 @@ class ClangInvocation:
         Raises:
             EnvironmentNotSupported: If clang is not installed.
         """
-        command = [self.driver or str(tools.clang_path()), *self.args]
+        command = [self.driver or str(llvm_tools.clang_path()), *self.args]
         if not self.system_includes:
             command.append("-nostdlibinc")
         return [*command, "-c", "-emit-llvm", "-o", str(outpath)]
@@ -121,12 +121,12 @@ def compile_source(invocation: ClangInvocation, outpath: Path, cwd: Path | None 
 
 def assemble(path: Path, outpath: Path, timeout: float) -> None:
     """Makes a bitcode file of textual IR. Raises as :func:`run_tool` does."""
-    run_tool([tools.llvm_as_path(), path, "-o", outpath], timeout=timeout)
+    run_tool([llvm_tools.llvm_as_path(), path, "-o", outpath], timeout=timeout)
 
 
 def link(paths: Sequence[Path], outpath: Path, timeout: float) -> None:
     """Links bitcode files to one. Raises as :func:`run_tool` does."""
-    run_tool([tools.llvm_link_path(), *paths, "-o", outpath], timeout=timeout)
+    run_tool([llvm_tools.llvm_link_path(), *paths, "-o", outpath], timeout=timeout)
 
 
 def inline_mandatory(path: Path, outpath: Path, timeout: float = 300) -> None:
@@ -138,7 +138,7 @@ def inline_mandatory(path: Path, outpath: Path, timeout: float = 300) -> None:
     Raises:
         Exception: Any error of :func:`run_tool`.
     """
-    run_tool([tools.opt_path(), "-passes=always-inline", path, "-o", outpath], timeout=timeout)
+    run_tool([llvm_tools.opt_path(), "-passes=always-inline", path, "-o", outpath], timeout=timeout)
 
 
 _SIZE_ATTRIBUTES = {"minsize", "optsize"}
@@ -158,17 +158,17 @@ def add_attributes(program: bytes, outpath: Path, names: Sequence[str]) -> None:
         Exception: Any error of :func:`run_tool`.
     """
     attributes = [f"-force-attribute={name}" for name in names]
-    command: list[str | Path] = [tools.opt_path(), "-passes=forceattrs", *attributes]
+    command: list[str | Path] = [llvm_tools.opt_path(), "-passes=forceattrs", *attributes]
     try:
         run_tool([*command, "-", "-o", outpath], timeout=300, stdin=program)
     except BenchmarkInitError:
         # opt aborts if a function that must not be optimised is marked for size. The project's own
         # pass leaves such functions out.
-        plugin = tools.own_passes_path()
+        plugin = llvm_tools.own_passes_path()
         if plugin is None or not _SIZE_ATTRIBUTES.issuperset(names):
             raise
         passes = ",".join(f"set-attribute<{name}>" for name in names)
-        command = [tools.opt_path(), f"-load-pass-plugin={plugin}", f"-passes={passes}"]
+        command = [llvm_tools.opt_path(), f"-load-pass-plugin={plugin}", f"-passes={passes}"]
         run_tool([*command, "-", "-o", outpath], timeout=300, stdin=program)
 
 
@@ -178,7 +178,7 @@ def check_bounds(path: Path, outpath: Path) -> None:
     It has to be linked with ``-fsanitize=undefined``. Raises as :func:`run_tool` does.
     """
     passes = "-passes=function(bounds-checking<rt-abort>)"
-    run_tool([tools.opt_path(), passes, path, "-o", outpath], timeout=300)
+    run_tool([llvm_tools.opt_path(), passes, path, "-o", outpath], timeout=300)
 
 
 def key_of_bitcode(*parts: str | bytes) -> str:
@@ -191,7 +191,7 @@ def key_of_bitcode(*parts: str | bytes) -> str:
         EnvironmentNotSupported: If clang is not installed.
     """
     key = hashlib.sha256()
-    for part in (tools.tool_version(tools.clang_path()), *parts):
+    for part in (llvm_tools.tool_version(llvm_tools.clang_path()), *parts):
         key.update(part.encode() if isinstance(part, str) else part)
         key.update(b"\0")
     return key.hexdigest()[:32]

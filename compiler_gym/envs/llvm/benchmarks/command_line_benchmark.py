@@ -10,7 +10,6 @@ from pathlib import Path
 from urllib.parse import quote_plus
 
 from compiler_gym.datasets import Benchmark
-from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.benchmarks.bitcode import ClangInvocation, make_bitcode, run_tool
 from compiler_gym.envs.llvm.benchmarks.compiler_command import (
     CompilerCommand,
@@ -21,6 +20,7 @@ from compiler_gym.envs.llvm.benchmarks.validation import ProgramEnv
 from compiler_gym.errors import BenchmarkInitError, EnvironmentNotSupported
 from compiler_gym.service.proto import Benchmark as BenchmarkProto
 from compiler_gym.service.proto import File
+from compiler_gym.util import llvm_tools
 from compiler_gym.util.shell_format import join_cmd
 
 _KEEP_THE_PASSES_OF_THE_ENVIRONMENT = ("-Xclang", "-disable-llvm-passes", "-Qunused-arguments")
@@ -73,7 +73,7 @@ class BenchmarkFromCommandLine(Benchmark):
     def _driver_words(self) -> list[str]:
         if self.driver:
             return [self.driver]
-        return [str(tools.clang_path()), *_driver_mode(self.command)]
+        return [str(llvm_tools.clang_path()), *_driver_mode(self.command)]
 
     def _build_text(self) -> str:
         # The command line may hold names relative to its folder, and the service wants the output
@@ -227,10 +227,10 @@ def _environment() -> dict[str, str]:
         "CC": _wllvm("wllvm"),
         "CXX": _wllvm("wllvm++"),
         "LLVM_COMPILER": "clang",
-        "LLVM_COMPILER_PATH": str(tools.clang_path().parent),
-        "LLVM_CC_NAME": tools.clang_path().name,
-        "LLVM_CXX_NAME": tools.tool_path("clang++").name,
-        "LLVM_LINK_NAME": tools.llvm_link_path().name,
+        "LLVM_COMPILER_PATH": str(llvm_tools.clang_path().parent),
+        "LLVM_CC_NAME": llvm_tools.clang_path().name,
+        "LLVM_CXX_NAME": llvm_tools.tool_path("clang++").name,
+        "LLVM_LINK_NAME": llvm_tools.llvm_link_path().name,
         "LLVM_BITCODE_GENERATION_FLAGS": join_cmd(ClangInvocation.DEFAULT_COPT),
         # The flags of the build come last, and win.
         "CCC_OVERRIDE_OPTIONS": "# s/^-O0$/-O2/",

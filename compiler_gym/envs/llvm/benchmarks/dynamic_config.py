@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from compiler_gym.datasets import Benchmark
-from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.benchmarks.bitcode import run_tool
 from compiler_gym.errors import BenchmarkInitError, EnvironmentNotSupported
 from compiler_gym.service.proto import Benchmark as BenchmarkProto
 from compiler_gym.service.proto import BenchmarkDynamicConfig, Command
+from compiler_gym.util import llvm_tools
 
 BUILD_COMMAND = "$CC $IN -O2 -Xclang -disable-llvm-passes -o a.out -lm"
 """Generates optimised code for the bitcode as it is, and links it with the C library.
@@ -182,12 +182,12 @@ def build_object(bitcode: Path, output: Path, for_size: bool = True) -> None:
             bitcode = _marked_for_size(bitcode, Path(folder))
         level = "-Oz" if for_size else "-O2"
         options = [level, "-Xclang", "-disable-llvm-passes", "-w", "-c"]
-        command: list[str | Path] = [tools.clang_path(), *options, bitcode]
+        command: list[str | Path] = [llvm_tools.clang_path(), *options, bitcode]
         run_tool([*command, "-o", output.absolute()], timeout=_TIMEOUT_SECONDS)
 
 
 def _marked_for_size(bitcode: Path, folder: Path) -> Path:
-    plugin = tools.own_passes_path()
+    plugin = llvm_tools.own_passes_path()
     if plugin is None:
         raise EnvironmentNotSupported(
             "The plugin with the project's own passes, which is built with the service, is missing"
@@ -196,7 +196,7 @@ def _marked_for_size(bitcode: Path, folder: Path) -> Path:
     passes = "-passes=module(default<O0>,mark-for-size<Oz>)"
     output = folder / "marked.bc"
     options = [f"-load-pass-plugin={plugin}", passes]
-    command: list[str | Path] = [tools.opt_path(), *options, bitcode]
+    command: list[str | Path] = [llvm_tools.opt_path(), *options, bitcode]
     run_tool([*command, "-o", output], timeout=_TIMEOUT_SECONDS)
     return output
 
@@ -215,7 +215,7 @@ def build_executable(bitcode: Path, output: Path, config: BenchmarkDynamicConfig
     """
     build = config.build_cmd
     text = " ".join(build.argument) or f"{BUILD_COMMAND} -lstdc++"
-    variables = {"CC": str(tools.clang_path()), "IN": str(bitcode.absolute())}
+    variables = {"CC": str(llvm_tools.clang_path()), "IN": str(bitcode.absolute())}
     with tempfile.TemporaryDirectory(prefix="compiler_gym-") as folder:
         run_tool(
             ["/bin/sh", "-c", text],

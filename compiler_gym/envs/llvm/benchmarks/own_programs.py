@@ -9,7 +9,6 @@ from pathlib import Path
 from urllib.parse import quote
 
 from compiler_gym.datasets import Benchmark, BenchmarkSource, BenchmarkWithSource
-from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.benchmarks.bitcode import (
     SOURCE_SUFFIXES,
     ClangInvocation,
@@ -27,6 +26,7 @@ from compiler_gym.envs.llvm.benchmarks.validation import (
 )
 from compiler_gym.service.proto import Benchmark as BenchmarkProto
 from compiler_gym.service.proto import File
+from compiler_gym.util import llvm_tools
 
 _NAMES_OF_MODULE = (b"; ModuleID", b"source_filename")
 
@@ -162,7 +162,7 @@ def user_benchmark_uri(name: str, program: bytes, *others: bytes) -> str:
         others: What else makes a difference.
     """
     # The names of the module are those of files, and no part of the program.
-    ir = run_tool([tools.llvm_dis_path(), "-", "-o", "-"], timeout=600, stdin=program)
+    ir = run_tool([llvm_tools.llvm_dis_path(), "-", "-o", "-"], timeout=600, stdin=program)
     key = hashlib.sha256()
     for line in ir.splitlines():
         if not line.startswith(_NAMES_OF_MODULE):

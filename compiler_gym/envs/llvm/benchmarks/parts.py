@@ -12,11 +12,11 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from compiler_gym.datasets import Benchmark
-from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.benchmarks.bitcode import link, run_tool
 from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.service.proto import Benchmark as BenchmarkProto
 from compiler_gym.service.proto import File
+from compiler_gym.util import llvm_tools
 
 _NAME = r'@("(?:[^"\\]|\\..)*"|[-\w.$]+)'
 _DEFINED_FUNCTION = re.compile(rf"^define [^@\n]*{_NAME}\(", re.MULTILINE)
@@ -57,11 +57,11 @@ def split_benchmark_by_function(
         raise ValueError(f"expected at least 1 function, got {maximum_function_count}")
     # What has no name cannot be asked for, nor found again when the parts are linked.
     program = run_tool(
-        [tools.opt_path(), "-passes=name-anon-globals", "-o", "-", "-"],
+        [llvm_tools.opt_path(), "-passes=name-anon-globals", "-o", "-", "-"],
         timeout=timeout,
         stdin=_program_of(benchmark),
     )
-    text = run_tool([tools.llvm_dis_path(), "-o", "-", "-"], timeout=timeout, stdin=program)
+    text = run_tool([llvm_tools.llvm_dis_path(), "-o", "-", "-"], timeout=timeout, stdin=program)
     ir = text.decode(errors="surrogateescape")
     names = [_unescaped(match[1]) for match in _DEFINED_FUNCTION.finditer(ir)]
     if not names:
@@ -77,7 +77,7 @@ def split_benchmark_by_function(
         selections.append(["--delete", "--rfunc=.*", *gone])
 
     def extract(selection: Sequence[str]) -> bytes:
-        command = [str(tools.llvm_extract_path()), *selection, "-o", "-", "-"]
+        command = [str(llvm_tools.llvm_extract_path()), *selection, "-o", "-", "-"]
         return run_tool(command, timeout=timeout, stdin=program)
 
     with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:

@@ -15,9 +15,9 @@ from typing import Any, Protocol
 
 from compiler_gym.datasets import Benchmark
 from compiler_gym.datasets.benchmark import looks_only
-from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.benchmarks.bitcode import ClangInvocation
 from compiler_gym.errors import ValidationError
+from compiler_gym.util import llvm_tools
 from compiler_gym.util.commands import Popen, run_command
 
 # The part of an environment's interface that benchmarks use.
@@ -122,7 +122,7 @@ def run_opt(commandline: str, folder: Path, check: bool = True) -> subprocess.Co
         EnvironmentNotSupported: If opt is not installed.
         Exception: Any error of :func:`run_command`.
     """
-    command: list[str | Path] = [tools.opt_path(), *shlex.split(commandline)[1:]]
+    command: list[str | Path] = [llvm_tools.opt_path(), *shlex.split(commandline)[1:]]
     return run_command(command, OPT_TIMEOUT_SECONDS, cwd=folder, check=check)
 
 
@@ -290,7 +290,7 @@ def build_program(
     program: Path, executable: Path, options: Sequence[str]
 ) -> ValidationError | None:
     """Builds a program from bitcode or an object file. Returns the error, if any."""
-    command: list[str | Path] = [tools.clang_path(), program, "-o", executable, *options]
+    command: list[str | Path] = [llvm_tools.clang_path(), program, "-o", executable, *options]
     try:
         reply = run_command(command, COMPILE_TIMEOUT_SECONDS, check=False)
     except subprocess.TimeoutExpired:

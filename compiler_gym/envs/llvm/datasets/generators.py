@@ -19,7 +19,6 @@ from compiler_gym.datasets import (
     Dataset,
 )
 from compiler_gym.datasets.parts import check_part
-from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.benchmarks.bitcode import (
     ClangInvocation,
     assemble,
@@ -31,6 +30,7 @@ from compiler_gym.envs.llvm.benchmarks.validation import ReferenceValidator, val
 from compiler_gym.errors import BenchmarkInitError, EnvironmentNotSupported
 from compiler_gym.service.proto import Benchmark as BenchmarkProto
 from compiler_gym.service.proto import BenchmarkDynamicConfig, File
+from compiler_gym.util import llvm_tools
 
 SEEDS = 2**32
 """The number of programs of each generator. Seeds have 32 bits."""
@@ -189,7 +189,7 @@ class CsmithDataset(GeneratedDataset):
         return shutil.which("csmith") is not None
 
     def _make(self, seed: int) -> tuple[BenchmarkSource, bytes]:
-        source, bitcode = _csmith(csmith_path(), tools.clang_path(), seed)
+        source, bitcode = _csmith(csmith_path(), llvm_tools.clang_path(), seed)
         return BenchmarkSource("program.c", source), bitcode
 
     def _dynamic_config(self) -> BenchmarkDynamicConfig | None:
@@ -226,7 +226,9 @@ class LlvmStressDataset(GeneratedDataset):
         )
 
     def _make(self, seed: int) -> tuple[BenchmarkSource, bytes]:
-        source, bitcode = _llvm_stress(tools.llvm_stress_path(), tools.llvm_as_path(), seed)
+        source, bitcode = _llvm_stress(
+            llvm_tools.llvm_stress_path(), llvm_tools.llvm_as_path(), seed
+        )
         return BenchmarkSource("program.ll", source), bitcode
 
 

@@ -14,7 +14,6 @@ from compiler_gym.datasets import (
 )
 from compiler_gym.datasets.benchmark import fingerprint_of_file
 from compiler_gym.datasets.uri import run_number
-from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.benchmarks.bitcode import (
     ClangInvocation,
     compile_source,
@@ -31,6 +30,7 @@ from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.errors.nearest_names import unknown_name
 from compiler_gym.service.proto import Benchmark as BenchmarkProto
 from compiler_gym.service.proto import File
+from compiler_gym.util import llvm_tools
 from compiler_gym.util.runfiles_path import runfiles_path
 
 KERNELS_PATH = runfiles_path("compiler_gym/data/kernels-v0")
@@ -129,7 +129,7 @@ class KernelsDataset(Dataset):
         if (kernel / _BITCODE).is_file():
             bitcode = fingerprint_of_file(kernel / _BITCODE)
             return source and bitcode and (source, bitcode)
-        return source and (source, tools.tool_version(tools.clang_path()))
+        return source and (source, llvm_tools.tool_version(llvm_tools.clang_path()))
 
     def has_parsed_uri(self, uri: BenchmarkUri) -> bool:
         """Returns true if there is such a program. Compiles nothing."""

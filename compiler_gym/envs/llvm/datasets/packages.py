@@ -23,8 +23,8 @@ from urllib.request import urlopen
 from compiler_gym.datasets import Dataset
 from compiler_gym.datasets.benchmark import fingerprint_of_file
 from compiler_gym.datasets.tar_dataset import unpack_tar
-from compiler_gym.envs.llvm import tools
 from compiler_gym.errors import DatasetInitError, DownloadFailed
+from compiler_gym.util import llvm_tools
 from compiler_gym.util.commands import run_command
 from compiler_gym.util.download import (
     MIRROR_VARIABLE,
@@ -187,7 +187,7 @@ class PackagedDataset(Dataset):
     def fingerprint_of_package(self, package: SourceDistribution) -> Hashable | None:
         """Returns a hash of the sources of a package; None if they are missing."""
         source = fingerprint_of_file(self._root_of(package) / _MARKER)
-        return source and (source, tools.tool_version(tools.clang_path()))
+        return source and (source, llvm_tools.tool_version(llvm_tools.clang_path()))
 
     def _root_of(self, package: SourceDistribution) -> Path:
         return self.site_data_path / "packages" / package.file.removesuffix(".tar.gz")

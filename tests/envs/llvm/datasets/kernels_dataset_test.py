@@ -6,10 +6,10 @@ import pytest
 
 from compiler_gym.datasets import PARTS, BenchmarkUri
 from compiler_gym.datasets.parts import TEST_KERNELS, VALIDATION_KERNELS
-from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.datasets import kernels_dataset
 from compiler_gym.envs.llvm.datasets.kernels_dataset import KERNELS_PATH, KernelsDataset
 from compiler_gym.errors import BenchmarkInitError, EnvironmentNotSupported
+from compiler_gym.util import llvm_tools
 
 PROGRAM = "#include <stdio.h>\nint main(void) { putchar(getchar()); return 0; }\n"
 
@@ -134,7 +134,8 @@ def test_program_is_compiled_again_by_another_clang(dataset, tmp_path, monkeypat
     clang = tmp_path / "llvm" / "bin" / "clang"
     clang.parent.mkdir(parents=True)
     clang.write_text(
-        f'#!/bin/sh\n[ "$1" = --version ] && echo other && exit 0\nexec {tools.clang_path()} "$@"\n'
+        '#!/bin/sh\n[ "$1" = --version ] && echo other && exit 0\n'
+        f'exec {llvm_tools.clang_path()} "$@"\n'
     )
     clang.chmod(0o700)
     monkeypatch.setenv("COMPILER_GYM_LLVM", str(tmp_path / "llvm"))

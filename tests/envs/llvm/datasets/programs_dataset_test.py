@@ -7,10 +7,10 @@ import subprocess
 import pytest
 
 from compiler_gym.datasets import PARTS
-from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.benchmarks.validation import ProgramValidator
 from compiler_gym.envs.llvm.datasets import OpenSourceDataset, ProgramsDataset
 from compiler_gym.errors import BenchmarkInitError, DatasetInitError
+from compiler_gym.util import llvm_tools
 
 NAME = "benchmark://programs-v0"
 
@@ -158,7 +158,7 @@ def test_bitcode_is_that_of_the_facts(make, monkeypatch):
     dataset = make()
     program = dataset.benchmark(f"{NAME}/words")
     with monkeypatch.context() as patch:
-        patch.setattr(tools, "opt_path", None)  # It is not called again.
+        patch.setattr(llvm_tools, "opt_path", None)  # It is not called again.
         assert dataset.benchmark(f"{NAME}/words").proto == program.proto
 
 

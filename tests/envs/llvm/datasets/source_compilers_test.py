@@ -2,15 +2,15 @@ import pickle
 
 import pytest
 
-from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.benchmarks.bitcode import run_tool
 from compiler_gym.envs.llvm.datasets import published
 from compiler_gym.envs.llvm.datasets.published import SOURCE_COMPILERS
 from compiler_gym.errors import BenchmarkInitError
+from compiler_gym.util import llvm_tools
 
 
 def ir_of(path):
-    return run_tool([tools.llvm_dis_path(), path, "-o", "-"], timeout=60).decode()
+    return run_tool([llvm_tools.llvm_dis_path(), path, "-o", "-"], timeout=60).decode()
 
 
 def test_c(tmp_path):

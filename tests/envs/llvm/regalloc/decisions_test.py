@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import compiler_gym
-from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.regalloc.channel import OtherQuestionsError, compile_with_decisions
 from compiler_gym.envs.llvm.regalloc.decisions import (
     NONE,
@@ -21,6 +20,7 @@ from compiler_gym.envs.llvm.regalloc.decisions import (
     write_decisions,
 )
 from compiler_gym.tuning.size.object_file import read_object
+from compiler_gym.util import llvm_tools
 from compiler_gym.util.commands import CommandError
 from compiler_gym.util.runfiles_path import runfiles_path
 
@@ -144,14 +144,14 @@ def test_a_build_has_the_bytes_of_the_episode(episode, tmp_path, cc):
     count = sum(map(len, decisions.functions.values()))
     assert (log[0], log[-1], stderr) == ("regalloc", f"{count} decisions of {path}", "")
     plain = tmp_path / "plain.o"
-    subprocess.run([tools.clang_path(), "-Oz", "-c", SOURCE, "-w", "-o", plain], check=True)
+    subprocess.run([llvm_tools.clang_path(), "-Oz", "-c", SOURCE, "-w", "-o", plain], check=True)
     assert read_object(unit).code == read_object(folder / "episode.o").code
     assert read_object(unit).code != read_object(plain).code
 
 
 def test_a_stock_clang_makes_the_object_file_of_the_episode(episode, tmp_path):
     folder, decisions = episode
-    clang = [tools.clang_path(), "-Oz", "-Xclang", "-disable-llvm-passes", "-fno-addrsig"]
+    clang = [llvm_tools.clang_path(), "-Oz", "-Xclang", "-disable-llvm-passes", "-fno-addrsig"]
     command = [*clang, "-c", folder / "program.bc", "-o", tmp_path / "stock.o"]
     compile_with_decisions(command, decisions)
     assert (tmp_path / "stock.o").read_bytes() == (folder / "episode.o").read_bytes()
@@ -187,7 +187,7 @@ def fixture_priorities(tmp_path_factory):
 
 def test_a_stock_clang_repeats_priorities(priorities, tmp_path, cc):
     folder, decisions = priorities
-    clang = [tools.clang_path(), "-Oz", "-Xclang", "-disable-llvm-passes", "-fno-addrsig"]
+    clang = [llvm_tools.clang_path(), "-Oz", "-Xclang", "-disable-llvm-passes", "-fno-addrsig"]
     command = [*clang, "-c", folder / "program.bc", "-o", tmp_path / "stock.o"]
     compile_with_decisions(command, decisions)
     assert (tmp_path / "stock.o").read_bytes() == (folder / "episode.o").read_bytes()
@@ -203,7 +203,14 @@ def test_other_questions_about_priorities_are_errors(priorities, tmp_path):
     name, answers = next(iter(decisions.functions.items()))
     other = replace(answers[0], size=answers[0].size + 1)
     changed = replace(decisions, functions={**decisions.functions, name: (other, *answers[1:])})
-    clang = [tools.clang_path(), "-Oz", "-c", folder / "program.bc", "-o", tmp_path / "other.o"]
+    clang = [
+        llvm_tools.clang_path(),
+        "-Oz",
+        "-c",
+        folder / "program.bc",
+        "-o",
+        tmp_path / "other.o",
+    ]
     with pytest.raises(
         OtherQuestionsError, match=f"question 0 about {name}: expected a live range of"
     ):
@@ -229,14 +236,14 @@ def test_clang_allocates_by_itself_if_it_asks_other_questions(episode, tmp_path,
     path = tmp_path / "decisions"
     write_decisions(path, [other], "other questions")
     with pytest.raises(OtherQuestionsError, match=why):
-        command = [tools.clang_path(), "-Oz", "-w", "-c", SOURCE, "-o", tmp_path / "other.o"]
+        command = [llvm_tools.clang_path(), "-Oz", "-w", "-c", SOURCE, "-o", tmp_path / "other.o"]
         compile_with_decisions(command, other)
     unit, log, stderr = cc(SOURCE, "-std=c11", "-w", policy=path)
     assert log[0] == "clang"
     assert why in log[-1]
     assert stderr.startswith(f"compiler-gym: warning: regalloc: clang allocates {SOURCE} by itself")
     plain = tmp_path / "plain.o"
-    command = [tools.clang_path(), "-Oz", "-c", SOURCE, "-std=c11", "-w", "-o", plain]
+    command = [llvm_tools.clang_path(), "-Oz", "-c", SOURCE, "-std=c11", "-w", "-o", plain]
     subprocess.run(command, check=True)
     assert unit.read_bytes() == plain.read_bytes()
 

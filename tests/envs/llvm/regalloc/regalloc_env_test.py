@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import compiler_gym
-from compiler_gym.envs.llvm import tools
+from compiler_gym.util import llvm_tools
 from compiler_gym.wrappers import RuntimePointEstimateReward
 
 ID = "llvm-regalloc-v0"
@@ -42,7 +42,14 @@ def test_default_is_clang_oz(env, tmp_path):
     assert info["action_mask"].tolist() == [False] * 33 + [True]
     assert env.episode_reward == 0
     source = env.write_input(tmp_path / "input.bc")
-    clang = [tools.clang_path(), "-c", "-Oz", "-Xclang", "-disable-llvm-passes", "-fno-addrsig"]
+    clang = [
+        llvm_tools.clang_path(),
+        "-c",
+        "-Oz",
+        "-Xclang",
+        "-disable-llvm-passes",
+        "-fno-addrsig",
+    ]
     subprocess.run([*clang, source, "-o", tmp_path / "clang.o"], check=True)
     made = env.write_object(tmp_path / "made.o")
     assert made.read_bytes() == (tmp_path / "clang.o").read_bytes()

@@ -4,21 +4,21 @@ from pathlib import Path
 
 import pytest
 
-from compiler_gym.envs.llvm import tools
 from compiler_gym.errors import EnvironmentNotSupported
+from compiler_gym.util import llvm_tools
 
 ALL_TOOLS = (
-    tools.clang_path,
-    tools.opt_path,
-    tools.llvm_link_path,
-    tools.llvm_as_path,
-    tools.llvm_dis_path,
-    tools.llvm_diff_path,
-    tools.llvm_extract_path,
-    tools.llvm_size_path,
-    tools.llvm_stress_path,
-    tools.llc_path,
-    tools.lli_path,
+    llvm_tools.clang_path,
+    llvm_tools.opt_path,
+    llvm_tools.llvm_link_path,
+    llvm_tools.llvm_as_path,
+    llvm_tools.llvm_dis_path,
+    llvm_tools.llvm_diff_path,
+    llvm_tools.llvm_extract_path,
+    llvm_tools.llvm_size_path,
+    llvm_tools.llvm_stress_path,
+    llvm_tools.llc_path,
+    llvm_tools.lli_path,
 )
 
 
@@ -34,132 +34,134 @@ def no_debian(monkeypatch, tmp_path):
     """A machine without /usr/lib/llvm-N and with an empty PATH."""
     monkeypatch.delenv("COMPILER_GYM_LLVM", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path / "path"))
-    monkeypatch.setattr(tools, "_DEBIAN_ROOT", tmp_path / "lib")
-    monkeypatch.setattr(tools, "_SERVICE_PREFIX", None)
-    monkeypatch.setattr(tools, "companion_folder", lambda: None)
-    tools._tool_path.cache_clear()
+    monkeypatch.setattr(llvm_tools, "_DEBIAN_ROOT", tmp_path / "lib")
+    monkeypatch.setattr(llvm_tools, "_SERVICE_PREFIX", None)
+    monkeypatch.setattr(llvm_tools, "companion_folder", lambda: None)
+    llvm_tools._tool_path.cache_clear()
     yield tmp_path
-    tools._tool_path.cache_clear()
+    llvm_tools._tool_path.cache_clear()
 
 
 @pytest.mark.parametrize("path", ALL_TOOLS, ids=lambda function: function.__name__)
 def test_installed_tool_is_of_the_required_version(path):
     assert path().is_absolute()
-    assert f"version {tools.LLVM_VERSION}." in tools.tool_version(path())
+    assert f"version {llvm_tools.LLVM_VERSION}." in llvm_tools.tool_version(path())
 
 
 def test_variable_comes_first(monkeypatch, tmp_path):
     clang = make_executable(tmp_path / "bin" / "clang", "#!/bin/sh\n")
     monkeypatch.setenv("COMPILER_GYM_LLVM", str(tmp_path))
-    assert tools.clang_path() == clang
+    assert llvm_tools.clang_path() == clang
 
 
 def test_variable_without_the_tool(monkeypatch, tmp_path):
     monkeypatch.setenv("COMPILER_GYM_LLVM", str(tmp_path))
     with pytest.raises(EnvironmentNotSupported, match=r"COMPILER_GYM_LLVM is .*unset it"):
-        tools.clang_path()
+        llvm_tools.clang_path()
 
 
 def test_the_companion_package_comes_next(no_debian, monkeypatch):
     opt = make_executable(no_debian / "companion" / "bin" / "opt", "#!/bin/sh\n")
     make_executable(no_debian / "own" / "bin" / "opt", "#!/bin/sh\n")
-    monkeypatch.setattr(tools, "_SERVICE_PREFIX", no_debian / "own")
-    monkeypatch.setattr(tools, "companion_folder", lambda: no_debian / "companion")
-    assert tools.opt_path() == opt
+    monkeypatch.setattr(llvm_tools, "_SERVICE_PREFIX", no_debian / "own")
+    monkeypatch.setattr(llvm_tools, "companion_folder", lambda: no_debian / "companion")
+    assert llvm_tools.opt_path() == opt
 
 
 def test_services_are_told_of_the_companion_package(monkeypatch, tmp_path):
     monkeypatch.delenv("COMPILER_GYM_LLVM", raising=False)
-    monkeypatch.setattr(tools, "companion_folder", lambda: None)
-    assert tools.service_environment() == {}
-    monkeypatch.setattr(tools, "companion_folder", lambda: tmp_path)
-    assert tools.service_environment() == {"COMPILER_GYM_LLVM": str(tmp_path)}
+    monkeypatch.setattr(llvm_tools, "companion_folder", lambda: None)
+    assert llvm_tools.service_environment() == {}
+    monkeypatch.setattr(llvm_tools, "companion_folder", lambda: tmp_path)
+    assert llvm_tools.service_environment() == {"COMPILER_GYM_LLVM": str(tmp_path)}
     monkeypatch.setenv("COMPILER_GYM_LLVM", "/opt/llvm")  # Which a service inherits.
-    assert tools.service_environment() == {}
+    assert llvm_tools.service_environment() == {}
 
 
 def test_the_companion_package_is_found(monkeypatch, tmp_path):
     (tmp_path / "compiler_gym_clang").mkdir()
     monkeypatch.syspath_prepend(str(tmp_path))
-    tools.companion_folder.cache_clear()
-    assert tools.companion_folder() == tmp_path / "compiler_gym_clang"
-    tools.companion_folder.cache_clear()
+    llvm_tools.companion_folder.cache_clear()
+    assert llvm_tools.companion_folder() == tmp_path / "compiler_gym_clang"
+    llvm_tools.companion_folder.cache_clear()
 
 
 def test_the_llvm_of_the_service_comes_next(no_debian, monkeypatch):
     opt = make_executable(no_debian / "own" / "bin" / "opt", "#!/bin/sh\n")
-    make_executable(no_debian / "lib" / f"llvm-{tools.LLVM_VERSION}" / "bin" / "opt", "#!/bin/sh\n")
-    monkeypatch.setattr(tools, "_SERVICE_PREFIX", no_debian / "own")
-    assert tools.opt_path() == opt
+    make_executable(
+        no_debian / "lib" / f"llvm-{llvm_tools.LLVM_VERSION}" / "bin" / "opt", "#!/bin/sh\n"
+    )
+    monkeypatch.setattr(llvm_tools, "_SERVICE_PREFIX", no_debian / "own")
+    assert llvm_tools.opt_path() == opt
 
 
 def test_files_of_the_build_beside_the_service(monkeypatch, tmp_path):
     file = tmp_path / "llvm_prefix.txt"
     file.write_text("/opt/llvm\n19.1.7\n")
-    monkeypatch.setattr(tools, "find_service_file", lambda name: file)
-    assert tools._llvm_of_service() == (Path("/opt/llvm"), 19)
-    monkeypatch.setattr(tools, "find_service_file", lambda name: None)
-    assert tools._llvm_of_service() == (None, tools._DEFAULT_VERSION)
+    monkeypatch.setattr(llvm_tools, "find_service_file", lambda name: file)
+    assert llvm_tools._llvm_of_service() == (Path("/opt/llvm"), 19)
+    monkeypatch.setattr(llvm_tools, "find_service_file", lambda name: None)
+    assert llvm_tools._llvm_of_service() == (None, llvm_tools._DEFAULT_VERSION)
 
 
 def test_required_version_is_preferred_to_newer_ones(no_debian):
-    older, newer = tools.LLVM_VERSION - 1, tools.LLVM_VERSION + 1
-    for version in (older, tools.LLVM_VERSION, newer):
+    older, newer = llvm_tools.LLVM_VERSION - 1, llvm_tools.LLVM_VERSION + 1
+    for version in (older, llvm_tools.LLVM_VERSION, newer):
         make_executable(no_debian / "lib" / f"llvm-{version}" / "bin" / "opt", "#!/bin/sh\n")
-    assert tools.opt_path().parts[-3] == f"llvm-{tools.LLVM_VERSION}"
+    assert llvm_tools.opt_path().parts[-3] == f"llvm-{llvm_tools.LLVM_VERSION}"
 
 
 def test_newer_version_is_better_than_none(no_debian):
-    for version in (9, 100, tools.LLVM_VERSION + 1):
+    for version in (9, 100, llvm_tools.LLVM_VERSION + 1):
         make_executable(no_debian / "lib" / f"llvm-{version}" / "bin" / "opt", "#!/bin/sh\n")
-    assert tools.opt_path().parts[-3] == f"llvm-{tools.LLVM_VERSION + 1}"
+    assert llvm_tools.opt_path().parts[-3] == f"llvm-{llvm_tools.LLVM_VERSION + 1}"
 
 
 def test_versioned_name_on_the_path(no_debian):
-    opt = make_executable(no_debian / "path" / f"opt-{tools.LLVM_VERSION}", "#!/bin/sh\n")
-    assert tools.opt_path() == opt
+    opt = make_executable(no_debian / "path" / f"opt-{llvm_tools.LLVM_VERSION}", "#!/bin/sh\n")
+    assert llvm_tools.opt_path() == opt
 
 
 def test_plain_name_on_the_path(no_debian):
-    script = f"#!/bin/sh\necho 'LLVM version {tools.LLVM_VERSION}.1.0'\n"
+    script = f"#!/bin/sh\necho 'LLVM version {llvm_tools.LLVM_VERSION}.1.0'\n"
     opt = make_executable(no_debian / "path" / "opt", script)
-    assert tools.opt_path() == opt
+    assert llvm_tools.opt_path() == opt
 
 
 def test_old_version_is_not_used(no_debian):
     make_executable(no_debian / "path" / "opt", "#!/bin/sh\necho 'LLVM version 14.0.6'\n")
     with pytest.raises(EnvironmentNotSupported):
-        tools.opt_path()
+        llvm_tools.opt_path()
 
 
 @pytest.mark.parametrize(
-    ("path", "package"), [(tools.clang_path, "clang"), (tools.llvm_link_path, "llvm")]
+    ("path", "package"), [(llvm_tools.clang_path, "clang"), (llvm_tools.llvm_link_path, "llvm")]
 )
 def test_missing_tool_names_the_package(no_debian, path, package):
     with pytest.raises(
-        EnvironmentNotSupported, match=f"apt-get install {package}-{tools.LLVM_VERSION}"
+        EnvironmentNotSupported, match=f"apt-get install {package}-{llvm_tools.LLVM_VERSION}"
     ) as error:
         path()
     assert "pip install 'compiler_gym[clang]'" in str(error.value)
 
 
 def test_file_that_is_not_executable_is_no_tool(no_debian):
-    path = make_executable(no_debian / "path" / f"opt-{tools.LLVM_VERSION}", "")
+    path = make_executable(no_debian / "path" / f"opt-{llvm_tools.LLVM_VERSION}", "")
     os.chmod(path, 0o600)
     with pytest.raises(EnvironmentNotSupported):
-        tools.opt_path()
+        llvm_tools.opt_path()
 
 
 def test_version_of_a_failing_tool(tmp_path):
     broken = make_executable(tmp_path / "clang", "#!/bin/sh\nexit 3\n")
     with pytest.raises(EnvironmentNotSupported, match="exit code 3"):
-        tools.tool_version(broken)
+        llvm_tools.tool_version(broken)
 
 
 def test_commands_find_clang_after_all_others(monkeypatch, tmp_path):
     monkeypatch.setenv("COMPILER_GYM_LLVM", str(tmp_path / "llvm"))
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
-    assert tools.command_environment()["PATH"] == "/usr/bin:/bin"  # There is no clang.
+    assert llvm_tools.command_environment()["PATH"] == "/usr/bin:/bin"  # There is no clang.
     make_executable(tmp_path / "llvm" / "bin" / "clang", "#!/bin/sh\n")
-    tools._tool_path.cache_clear()
-    assert tools.command_environment()["PATH"] == f"/usr/bin:/bin:{tmp_path}/llvm/bin"
+    llvm_tools._tool_path.cache_clear()
+    assert llvm_tools.command_environment()["PATH"] == f"/usr/bin:/bin:{tmp_path}/llvm/bin"

@@ -28,11 +28,11 @@ import compiler_gym
 from benchmarks import machine
 from compiler_gym.distributed import Episode, Job, Limits, Pool, open_pool
 from compiler_gym.distributed import pool as pool_module
-from compiler_gym.distributed.evaluation import Evaluation
 from compiler_gym.distributed.programs import Program
 from compiler_gym.distributed.rows import RowWriter, schema_of
 from compiler_gym.distributed.task import digest_of
 from compiler_gym.distributed.worker import Worker
+from compiler_gym.evaluation.tasks import PolicyEvaluation
 from compiler_gym.tuning.policies.policy import SHIPPED
 
 _STEPS = 10
@@ -261,7 +261,7 @@ def evaluate_kernels() -> list[float]:
     worker, times = Worker(), []
     with compiler_gym.make("llvm-v0") as env:
         kernels = [*env.datasets["kernels-v0"].benchmarks()][3::4]
-        jobs = [Evaluation.job(Program.of(each), SHIPPED["coreset"].read_bytes(), check=False)
+        jobs = [PolicyEvaluation.job(Program.of(each), SHIPPED["coreset"].read_bytes(), check=False)
                 for each in kernels]  # fmt: skip
     for job in jobs:
         begin = time.perf_counter()

@@ -21,13 +21,13 @@ from compiler_gym.cli.options import (
     program_uri,
 )
 from compiler_gym.cli.pool_options import PoolProgress, RayOption, command_pool
-from compiler_gym.distributed.evaluation import Evaluation
 from compiler_gym.distributed.pool import Limits
 from compiler_gym.distributed.programs import Program
 from compiler_gym.distributed.task import Job, Outcome
 from compiler_gym.distributed.worker import Worker
 from compiler_gym.evaluation.protocol import EPISODE_STEPS
 from compiler_gym.evaluation.result import ENDLESS, WRONG
+from compiler_gym.evaluation.tasks import PolicyEvaluation
 from compiler_gym.tuning.policies.policy import SHIPPED, Policy
 from compiler_gym.tuning.policies.training import held_back_programs
 from compiler_gym.util.statistics import geometric_mean
@@ -122,7 +122,7 @@ def evaluate(
     with opened_env("llvm-v0") as llvm:
         uris = uris or held_back_programs(llvm.datasets, count, seed)
         tasks = [
-            Evaluation.job(Program.of(llvm.datasets.benchmark(uri)), file, check)
+            PolicyEvaluation.job(Program.of(llvm.datasets.benchmark(uri)), file, check)
             for uri in dict.fromkeys(uris)
         ]
     rows, failed = _evaluated(tasks, jobs, ray)

@@ -15,7 +15,6 @@ from compiler_gym.cli.options import JsonOption, complete_program, opened_env, p
 from compiler_gym.cli.pool_options import RayOption, command_pool
 from compiler_gym.datasets import BenchmarkUri, Datasets
 from compiler_gym.distributed.pool import Limits as PoolLimits
-from compiler_gym.distributed.trials import Setup, hunt_on_pool
 from compiler_gym.envs.llvm.benchmarks.own_programs import benchmark
 from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets, get_llvm_datasets
 from compiler_gym.errors.nearest_names import unknown_name
@@ -31,6 +30,7 @@ from compiler_gym.hunt.passes import (
     usable_passes,
 )
 from compiler_gym.hunt.programs import Programs
+from compiler_gym.hunt.tasks import Setup, hunt_on_pool
 from compiler_gym.hunt.trial import Laboratory, Outcome
 from compiler_gym.util import llvm_tools
 from compiler_gym.util.shell_format import plural

@@ -13,7 +13,6 @@ from compiler_gym.cli.interrupts import INTERRUPTED
 from compiler_gym.cli.options import JsonOption, complete_program, program_uri
 from compiler_gym.cli.pool_options import RayOption, command_pool
 from compiler_gym.datasets import BenchmarkUri, Datasets
-from compiler_gym.distributed.mining import mine_on_pool, task_seconds
 from compiler_gym.distributed.pool import Limits as PoolLimits
 from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets, get_llvm_datasets
 from compiler_gym.errors.nearest_names import unknown_name
@@ -21,6 +20,7 @@ from compiler_gym.mine.decisions import Decision, Tools, known_decisions
 from compiler_gym.mine.findings import Finding
 from compiler_gym.mine.miner import Mine
 from compiler_gym.mine.programs import Program, programs_of_dataset, programs_of_project
+from compiler_gym.mine.tasks import mine_on_pool, task_seconds
 from compiler_gym.mine.work import Settings
 from compiler_gym.tuning.size.inputs import FILE_NAME
 from compiler_gym.util import llvm_tools as tools

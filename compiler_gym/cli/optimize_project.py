@@ -12,7 +12,6 @@ from compiler_gym.cli.console import print_json, print_line, print_table
 from compiler_gym.cli.interrupts import INTERRUPTED
 from compiler_gym.cli.optimize_program import Settings
 from compiler_gym.cli.pool_options import PoolProgress, command_pool
-from compiler_gym.distributed.optimization import Optimization, Optimized
 from compiler_gym.distributed.pool import Limits
 from compiler_gym.distributed.task import Job, Outcome, digest_of
 from compiler_gym.tuning.size.compilation import (
@@ -25,6 +24,7 @@ from compiler_gym.tuning.size.compilation import (
 from compiler_gym.tuning.size.inputs import ProjectSource, read_compile_commands
 from compiler_gym.tuning.size.object_file import ObjectFile
 from compiler_gym.tuning.size.objective import Objective
+from compiler_gym.tuning.size.tasks import Optimization, Optimized
 from compiler_gym.util import llvm_tools
 from compiler_gym.util.commands import CommandError, run_command
 from compiler_gym.util.filesystem import atomic_file_write

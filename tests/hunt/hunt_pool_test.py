@@ -6,11 +6,11 @@ import pytest
 
 from compiler_gym.distributed import Job, open_pool
 from compiler_gym.distributed import Limits as PoolLimits
-from compiler_gym.distributed.trials import Setup, hunt_on_pool
 from compiler_gym.hunt.failures import Limits
 from compiler_gym.hunt.findings import Findings
 from compiler_gym.hunt.hunter import Hunt
 from compiler_gym.hunt.passes import Sequences, list_passes, parse_sequence
+from compiler_gym.hunt.tasks import Setup, hunt_on_pool
 from tests.distributed.tasks import Square
 from tests.processes import is_running, wait_until
 

@@ -6,9 +6,9 @@ import pytest
 
 from compiler_gym.datasets import Datasets
 from compiler_gym.distributed import Limits, open_pool
-from compiler_gym.distributed.mining import mine_on_pool
 from compiler_gym.mine.decisions import Decision, Kind, Tools
 from compiler_gym.mine.miner import Mine
+from compiler_gym.mine.tasks import mine_on_pool
 from compiler_gym.mine.work import Settings
 from compiler_gym.util import llvm_tools as tools
 

@@ -14,7 +14,7 @@ _FORMAT = 1
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class PolicyEvaluation:
     """The evaluation of a policy on a program.
 
     Attributes:

@@ -9,11 +9,11 @@ import gymnasium
 import numpy as np
 
 import compiler_gym
-from compiler_gym.tuning.policies.training import HELD_BACK_KERNELS
+from compiler_gym.datasets.parts import TEST_KERNELS
 from compiler_gym.vector import CompilerVectorEnv
 from compiler_gym.wrappers import ActionHistogram, AutophaseNorm
 
-HELD_BACK = [f"benchmark://kernels-v0/{name}" for name in HELD_BACK_KERNELS]
+HELD_BACK = [f"benchmark://kernels-v0/{name}" for name in TEST_KERNELS]
 TRAINING = [
     f"benchmark://kernels-v0/{name}"
     for name in (

@@ -21,6 +21,7 @@ from compiler_gym.cli.options import (
     program_uri,
 )
 from compiler_gym.cli.pool_options import PoolProgress, RayOption, command_pool
+from compiler_gym.datasets.selection import programs_of
 from compiler_gym.distributed.pool import Limits
 from compiler_gym.distributed.programs import Program
 from compiler_gym.distributed.task import Job, Outcome
@@ -29,7 +30,6 @@ from compiler_gym.evaluation.protocol import EPISODE_STEPS
 from compiler_gym.evaluation.result import ENDLESS, WRONG
 from compiler_gym.evaluation.tasks import PolicyEvaluation
 from compiler_gym.tuning.policies.policy import SHIPPED, Policy
-from compiler_gym.tuning.policies.training import held_back_programs
 from compiler_gym.util.statistics import geometric_mean
 
 
@@ -92,7 +92,7 @@ def evaluate(
     """Evaluate a policy on held-out programs, against -Oz.
 
     The shipped policies are sequences of passes, trained on other programs. `python -m
-    compiler_gym.tuning.policies` trains them again.
+    compiler_gym.tuning.policy_training` trains them again.
 
     The exit code is 1 if the output of a program changes. The mean leaves out programs of csmith
     that never end, as compilers may remove all of their code.
@@ -113,14 +113,14 @@ def evaluate(
             raise typer.BadParameter("models and functions are evaluated one program at a time")
         if not uris:
             with opened_env("llvm-v0") as llvm:
-                uris = held_back_programs(llvm.datasets, count, seed)
+                uris = programs_of(llvm.datasets, "test", count, count, seed)
         options = ModelOptions(env, wrapper or (), episodes, steps, check)
         evaluate_model(policy, uris, options, as_json)
         return
     chosen = Policy.load(policy)
     file = SHIPPED.get(policy, Path(policy)).read_bytes()
     with opened_env("llvm-v0") as llvm:
-        uris = uris or held_back_programs(llvm.datasets, count, seed)
+        uris = uris or programs_of(llvm.datasets, "test", count, count, seed)
         tasks = [
             PolicyEvaluation.job(Program.of(llvm.datasets.benchmark(uri)), file, check)
             for uri in dict.fromkeys(uris)

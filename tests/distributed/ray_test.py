@@ -20,7 +20,7 @@ from compiler_gym.distributed.episode import record
 from compiler_gym.distributed.programs import Program
 from compiler_gym.distributed.rows import fingerprint, read_table, schema_of
 from compiler_gym.leaderboard.llvm_instcount import evaluate_on_pool, read_results
-from compiler_gym.tuning.policies.laboratory import Laboratory
+from compiler_gym.tuning.policy_training.laboratory import Laboratory
 from tests.distributed.tasks import Deadly, Failing, Square, WhoAmI
 from tests.effort import effort
 

@@ -9,13 +9,14 @@ from typer import Typer
 from typer.testing import CliRunner
 
 import compiler_gym
+from compiler_gym.datasets.selection import programs_of
 from compiler_gym.distributed import Limits, open_pool
 from compiler_gym.distributed.programs import Program
 from compiler_gym.envs.llvm.datasets.packages import PackagedDataset
-from compiler_gym.tuning.policies import __main__ as training_program
-from compiler_gym.tuning.policies.laboratory import Laboratory, Refinement
 from compiler_gym.tuning.policies.policy import Policy
-from compiler_gym.tuning.policies.training import held_back_programs, select, training_programs
+from compiler_gym.tuning.policy_training import __main__ as training_program
+from compiler_gym.tuning.policy_training.laboratory import Laboratory, Refinement
+from compiler_gym.tuning.policy_training.training import select
 from tests.envs.llvm.kernel_programs import kernel_uri
 
 PROGRAMS = [kernel_uri("checksums"), kernel_uri("string_search")]
@@ -120,8 +121,8 @@ def test_learnt_and_held_back_have_nothing_in_common(monkeypatch):
     # Names are known without the files, which take minutes to download.
     monkeypatch.setattr(PackagedDataset, "install", lambda self: pytest.fail("downloads"))
     with compiler_gym.make("llvm-v0") as env:
-        learnt = {*training_programs(env.datasets, 30, 0)}
-        held_back = {*held_back_programs(env.datasets, 30, 0)}
+        learnt = {*programs_of(env.datasets, "train", 30, 30, 0)}
+        held_back = {*programs_of(env.datasets, "test", 30, 30, 0)}
     assert not learnt & held_back
     for dataset in "kernels-v0", "csmith-v0", "opensource-v0":
         assert any(dataset in uri for uri in learnt) and any(dataset in uri for uri in held_back)
@@ -133,7 +134,7 @@ def test_learnt_and_held_back_have_nothing_in_common(monkeypatch):
 
 
 def test_the_whole(tmp_path, monkeypatch):
-    monkeypatch.setattr(training_program, "training_programs", lambda *_: PROGRAMS * 2)
+    monkeypatch.setattr(training_program, "programs_of", lambda *_: PROGRAMS * 2)
     app = Typer()
     app.command()(training_program.main)
     few = ["--tries=2", "--refinements=2", "--sequences=2", "--largest=100000", "--seed=5"]

@@ -8,9 +8,6 @@ import random
 
 import numpy as np
 
-from compiler_gym.datasets import Datasets
-from compiler_gym.datasets.parts import TEST_KERNELS
-from compiler_gym.datasets.selection import programs_of
 from compiler_gym.envs.llvm.llvm_env import LlvmEnv
 from compiler_gym.tuning.policies.policy import (
     COST,
@@ -21,25 +18,6 @@ from compiler_gym.tuning.policies.policy import (
     with_one,
 )
 from compiler_gym.util.sequence_reducer import reductions
-
-HELD_BACK_KERNELS = TEST_KERNELS
-
-
-def training_programs(datasets: Datasets, count: int, seed: int) -> list[str]:
-    """Returns the URIs of training programs: kernels, csmith and real software.
-
-    Args:
-        datasets: The datasets of an environment. Real software is downloaded if necessary.
-        count: The number of programs of csmith, and of real software.
-        seed: Chooses packages of real software, and files of them.
-    """
-    return programs_of(datasets, "train", count, count, seed)
-
-
-def held_back_programs(datasets: Datasets, count: int, seed: int) -> list[str]:
-    """Returns the URIs of held-out programs: kernels, csmith and real software."""
-    return programs_of(datasets, "test", count, count, seed)
-
 
 Passes = tuple[str, ...]
 

@@ -16,7 +16,7 @@ from compiler_gym.distributed.task import Job, name_of
 from compiler_gym.distributed.worker import Worker
 from compiler_gym.envs.llvm.llvm_env import LlvmEnv
 from compiler_gym.tuning.policies.policy import COST, costs_of, features_of, mutate
-from compiler_gym.tuning.policies.training import Passes, Search
+from compiler_gym.tuning.policy_training.training import Passes, Search
 
 _FORMAT = 1
 # Smaller programs are too coarse: one of ten instructions is ten percent.

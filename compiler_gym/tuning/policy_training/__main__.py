@@ -1,4 +1,4 @@
-"""Trains the shipped policies: ``python -m compiler_gym.tuning.policies``."""
+"""Trains the shipped policies: ``python -m compiler_gym.tuning.policy_training``."""
 
 import json
 import math
@@ -14,13 +14,14 @@ from rich.console import Console
 
 from compiler_gym.cli.console import run_program
 from compiler_gym.cli.pool_options import RayOption
+from compiler_gym.datasets.selection import programs_of
 from compiler_gym.distributed.opening import open_pool
 from compiler_gym.distributed.pool import Limits, Pool
 from compiler_gym.distributed.programs import Program
 from compiler_gym.envs.llvm.llvm_env import LlvmEnv
-from compiler_gym.tuning.policies.laboratory import Laboratory, Refinement
 from compiler_gym.tuning.policies.policy import Policy
-from compiler_gym.tuning.policies.training import Passes, select, train, training_programs
+from compiler_gym.tuning.policy_training.laboratory import Laboratory, Refinement
+from compiler_gym.tuning.policy_training.training import Passes, select, train
 from compiler_gym.util.registration import make
 
 # Every fourth training program of the network is used for validation.
@@ -99,7 +100,7 @@ def _laboratory(
             stats = pool.stats
             status.update(f"{stats.done} tasks, {stats.repeated} repeated, {stats.workers} workers")
 
-        uris = training_programs(env.datasets, count, seed)
+        uris = programs_of(env.datasets, "train", count, count, seed)
         programs = (Program.of(env.datasets.benchmark(uri)) for uri in uris)
         laboratory = Laboratory(pool, programs, largest, watch)
         _console.print(f"{len(laboratory.programs)} programs")

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from gymnasium.spaces import Space
 
-from compiler_gym.compat.gym_spaces import as_gymnasium
+from compiler_gym.compat.classic_gym.spaces import as_gymnasium
 
 
 class ActionSpace(Space[Any]):

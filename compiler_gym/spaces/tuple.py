@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from compiler_gym.compat.gym_spaces import as_gymnasium
+from compiler_gym.compat.classic_gym.spaces import as_gymnasium
 
 
 class Tuple(spaces.Tuple):  # type: ignore[type-arg]  # Not generic before gymnasium 1.4.

@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from compiler_gym.compat.gym_adaptation import ClassicEntryPoint, adapt
+from compiler_gym.compat.classic_gym.adaptation import ClassicEntryPoint, adapt
 from compiler_gym.errors.nearest_names import unknown_name
 from compiler_gym.util.env_spec import EnvSpec
 

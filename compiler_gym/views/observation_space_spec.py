@@ -8,7 +8,7 @@ from typing import Any
 
 from gymnasium.spaces import Space
 
-from compiler_gym.compat.gym_spaces import as_gymnasium
+from compiler_gym.compat.classic_gym.spaces import as_gymnasium
 from compiler_gym.service.proto import Event, ObservationSpace, py_converters
 
 

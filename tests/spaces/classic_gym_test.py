@@ -7,7 +7,7 @@ import gymnasium
 import numpy as np
 import pytest
 
-from compiler_gym.compat.gym_spaces import as_classic_gym, as_gymnasium
+from compiler_gym.compat.classic_gym.spaces import as_classic_gym, as_gymnasium
 from compiler_gym.spaces import (
     ActionSpace,
     Box,

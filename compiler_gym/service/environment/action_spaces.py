@@ -9,7 +9,7 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.spaces import Discrete, Space
 
-from compiler_gym.compat.gym_spaces import as_gymnasium
+from compiler_gym.compat.classic_gym.spaces import as_gymnasium
 from compiler_gym.errors.nearest_names import several_names, unknown_name
 from compiler_gym.service.proto import ActionSpace as ActionSpaceProto
 from compiler_gym.service.proto import Event

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any
 
-_CLASSIC = "compiler_gym.compat.gym_wrappers"
+_CLASSIC = "compiler_gym.compat.classic_gym.wrappers"
 
 # Classes of gym, and their replacements.
 _STAND_INS = {
@@ -171,8 +171,8 @@ def _with_spaces_of_gym(former: Callable[..., None]) -> Callable[..., None]:
     def init(self: Any, old_env: Any, *args: Any, **kwargs: Any) -> None:
         former(self, old_env, *args, **kwargs)
         if _is_ours(old_env):
-            convert = importlib.import_module("compiler_gym.compat.gym_spaces").as_classic_gym
-            self.observation_space = convert(old_env.observation_space)
-            self.action_space = convert(old_env.action_space)
+            spaces = importlib.import_module("compiler_gym.compat.classic_gym.spaces")
+            self.observation_space = spaces.as_classic_gym(old_env.observation_space)
+            self.action_space = spaces.as_classic_gym(old_env.action_space)
 
     return init

@@ -1,6 +1,6 @@
 """The wrappers that ``gym.make()`` applies, for environments whose steps return four values.
 
-``compiler_gym.compat.gym_adaptation`` makes gym 0.26 use it.
+``compiler_gym.compat.classic_gym.adaptation`` makes gym 0.26 use it.
 """
 
 from collections.abc import Iterable
@@ -8,10 +8,8 @@ from typing import Any
 
 from typing_extensions import override
 
-from compiler_gym.compat.gym_spaces import as_classic_gym
+from compiler_gym.compat.classic_gym.spaces import as_classic_gym
 from compiler_gym.envs.compiler_env import CompilerEnv, StepResult
-from compiler_gym.spaces import Reward
-from compiler_gym.views import ObservationSpaceSpec
 from compiler_gym.wrappers.compiler_env_wrapper import CompilerEnvWrapper
 
 # Marks a truncated episode in the info of a step with four results.
@@ -26,17 +24,8 @@ class AutoReset(CompilerEnvWrapper):
     """
 
     @override
-    def multistep(
-        self,
-        actions: Iterable[Any],
-        observation_spaces: Iterable[str | ObservationSpaceSpec] | None = None,
-        reward_spaces: Iterable[str | Reward] | None = None,
-        *args: Any,
-        **kwargs: Any,
-    ) -> StepResult:
-        observation, reward, done, info = super().multistep(
-            actions, observation_spaces, reward_spaces, *args, **kwargs
-        )
+    def multistep(self, actions: Iterable[Any], *args: Any, **kwargs: Any) -> StepResult:
+        observation, reward, done, info = super().multistep(actions, *args, **kwargs)
         if done:
             info = {"final_observation": observation, "final_info": info}
             observation = self.reset()

@@ -10,7 +10,7 @@ Importing this package registers its environments, see :data:`COMPILER_GYM_ENVS`
 is loaded when it is first used.
 """
 
-from compiler_gym.cli import interrupts as _interrupts  # noqa: F401 - from here on, Ctrl-C ends programs of ours.
+from compiler_gym.util import interrupts as _interrupts  # noqa: F401 - from here on, Ctrl-C ends programs of ours.
 
 # isort: split
 from importlib import import_module

@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import compiler_gym
 from compiler_gym.cli import wrapper_settings as settings
-from compiler_gym.cli.interrupts import INTERRUPTED
 from compiler_gym.cli.kept_objects import Found, KeptObjects, digest_of
 from compiler_gym.cli.wrapper_command import (
     NotForSizeError,
@@ -53,6 +52,7 @@ from compiler_gym.util import llvm_tools
 from compiler_gym.util.commands import CommandError, JobSlots, run_command
 from compiler_gym.util.environment_variables import check_names
 from compiler_gym.util.filesystem import atomic_file_write
+from compiler_gym.util.interrupts import INTERRUPTED
 from compiler_gym.util.runfiles_path import cache_path
 
 if TYPE_CHECKING:

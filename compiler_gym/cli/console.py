@@ -14,9 +14,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
-from compiler_gym.cli.interrupts import INTERRUPTED, ignore_interrupts, raise_on_interrupt
 from compiler_gym.errors import ServiceError
 from compiler_gym.util.debug_util import get_debug_level
+from compiler_gym.util.interrupts import INTERRUPTED, ignore_interrupts, raise_on_interrupt
 from compiler_gym.util.logging import init_logging
 
 _MAX_UNFOLDED = 40

@@ -2,7 +2,7 @@
 
 from importlib import import_module
 
-from compiler_gym.cli.interrupts import end_on_interrupt
+from compiler_gym.util.interrupts import end_on_interrupt
 
 
 def main() -> None:

@@ -10,7 +10,6 @@ from typing import Annotated
 import typer
 
 from compiler_gym.cli.console import messages, print_json, print_line, print_table, working_on
-from compiler_gym.cli.interrupts import INTERRUPTED
 from compiler_gym.cli.options import JsonOption, complete_program, opened_env, program_uri
 from compiler_gym.cli.pool_options import RayOption, command_pool
 from compiler_gym.datasets import BenchmarkUri, Datasets
@@ -33,6 +32,7 @@ from compiler_gym.hunt.programs import Programs
 from compiler_gym.hunt.tasks import Setup, hunt_on_pool
 from compiler_gym.hunt.trial import Laboratory, Outcome
 from compiler_gym.util import llvm_tools
+from compiler_gym.util.interrupts import INTERRUPTED
 from compiler_gym.util.shell_format import plural
 
 _PROGRAMS = ("kernels-v0", "csmith-v0")

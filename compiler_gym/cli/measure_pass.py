@@ -14,7 +14,6 @@ import typer
 from rich.progress import Progress
 
 from compiler_gym.cli.console import print_json, print_line, print_table, progress_bar
-from compiler_gym.cli.interrupts import INTERRUPTED
 from compiler_gym.cli.options import (
     JsonOption,
     complete_observation,
@@ -33,6 +32,7 @@ from compiler_gym.tuning.pass_measurement import (
     estimate_saving_of_programs,
     measure_trials,
 )
+from compiler_gym.util.interrupts import INTERRUPTED
 from compiler_gym.util.truncate import truncate
 
 _SCHEME = "benchmark://"

@@ -9,7 +9,6 @@ from typing import Annotated, Any
 import typer
 
 from compiler_gym.cli.console import messages, print_json, print_line, print_table, working_on
-from compiler_gym.cli.interrupts import INTERRUPTED
 from compiler_gym.cli.options import JsonOption, complete_program, program_uri
 from compiler_gym.cli.pool_options import RayOption, command_pool
 from compiler_gym.datasets import BenchmarkUri, Datasets
@@ -24,6 +23,7 @@ from compiler_gym.mine.tasks import mine_on_pool, task_seconds
 from compiler_gym.mine.work import Settings
 from compiler_gym.tuning.size.inputs import FILE_NAME
 from compiler_gym.util import llvm_tools as tools
+from compiler_gym.util.interrupts import INTERRUPTED
 from compiler_gym.util.shell_format import plural
 
 _PROGRAMS = ("kernels-v0",)

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from compiler_gym.cli.console import print_json, print_line, print_table
-from compiler_gym.cli.interrupts import INTERRUPTED
 from compiler_gym.cli.optimize_program import Settings
 from compiler_gym.cli.pool_options import PoolProgress, command_pool
 from compiler_gym.distributed.pool import Limits
@@ -28,6 +27,7 @@ from compiler_gym.tuning.size.tasks import Optimization, Optimized
 from compiler_gym.util import llvm_tools
 from compiler_gym.util.commands import CommandError, run_command
 from compiler_gym.util.filesystem import atomic_file_write
+from compiler_gym.util.interrupts import INTERRUPTED
 from compiler_gym.util.shell_format import join_cmd, plural
 
 _SECONDS = 600

@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 import typer
 
 from compiler_gym.cli.console import print_json, print_line, working_on
-from compiler_gym.cli.interrupts import INTERRUPTED
 from compiler_gym.cli.optimize_program import Product, Result, Settings, optimize_program
 from compiler_gym.cli.optimize_report import print_linked_summary, print_report, print_summary
 from compiler_gym.cli.optimize_speed import (
@@ -32,6 +31,7 @@ from compiler_gym.tuning.size.objective import Objective
 from compiler_gym.tuning.size.product import write_script
 from compiler_gym.tuning.speed.workload import SlowdownLimit
 from compiler_gym.util import llvm_tools
+from compiler_gym.util.interrupts import INTERRUPTED
 from compiler_gym.util.shell_format import plural
 
 _COMPILE_SECONDS = 3600

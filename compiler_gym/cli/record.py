@@ -10,7 +10,6 @@ from typing import Annotated, Any, Literal
 import typer
 
 from compiler_gym.cli.console import print_json, print_line
-from compiler_gym.cli.interrupts import INTERRUPTED
 from compiler_gym.cli.options import (
     PROGRAM_HELP,
     EnvOption,
@@ -32,6 +31,7 @@ from compiler_gym.distributed.rows import count_rows, files_of, schema_of
 from compiler_gym.distributed.task import Job, Outcome
 from compiler_gym.errors.nearest_names import unknown_name
 from compiler_gym.tuning.policies.policy import SHIPPED, Policy
+from compiler_gym.util.interrupts import INTERRUPTED
 from compiler_gym.util.shell_format import plural
 
 

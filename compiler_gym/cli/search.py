@@ -20,11 +20,11 @@ from compiler_gym.cli.console import (
     print_line,
     show,
 )
-from compiler_gym.cli.interrupts import INTERRUPTED
 from compiler_gym.cli.options import PROGRAM_HELP, JsonOption, complete_program, program_uri
 from compiler_gym.cli.pool_options import RayOption
 from compiler_gym.cli.sequence_search import COSTS, NO_OPT, Game, play, search_on_nodes
 from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets, get_llvm_datasets
+from compiler_gym.util.interrupts import INTERRUPTED
 
 _PROGRAMS = ("sha256", "json", "regex", "huffman", "fft", "containers")
 _SECONDS_BETWEEN_LINES = 5

@@ -27,7 +27,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 from absl import app, flags
 
-from compiler_gym.cli.interrupts import INTERRUPTED
 from compiler_gym.compiler_env_state import (
     CompilerEnvState,
     CompilerEnvStateReader,
@@ -42,6 +41,7 @@ from compiler_gym.distributed.task import Job
 from compiler_gym.envs.llvm import LlvmEnv
 from compiler_gym.evaluation.result import Evaluation, EvaluationRow
 from compiler_gym.leaderboard.episodes import Policy, PolicyEpisode, pickled, play
+from compiler_gym.util.interrupts import INTERRUPTED
 from compiler_gym.util.registration import make
 from compiler_gym.util.statistics import arithmetic_mean, geometric_mean
 from compiler_gym.util.thread_pool import ThreadEnvironments

@@ -7,8 +7,8 @@ import sys
 import pytest
 
 from compiler_gym.cli import measure_pass
-from compiler_gym.cli.interrupts import INTERRUPTED
 from compiler_gym.tuning.pass_measurement import Failure, Trial
+from compiler_gym.util.interrupts import INTERRUPTED
 from compiler_gym.util.runfiles_path import runfiles_path
 
 PROGRAMS = ("benchmark://kernels-v0/huffman", "benchmark://kernels-v0/json")

@@ -26,8 +26,7 @@ from typing import Any
 
 import compiler_gym
 from benchmarks import machine
-from compiler_gym.distributed import Episode, Job, Limits, Pool, open_pool
-from compiler_gym.distributed import pool as pool_module
+from compiler_gym.distributed import Episode, Job, Limits, Pool, call_size, open_pool
 from compiler_gym.distributed.programs import Program
 from compiler_gym.distributed.rows import RowWriter, schema_of
 from compiler_gym.distributed.task import digest_of
@@ -279,7 +278,7 @@ def cpu_seconds(
     The episodes are made and named as those of ``record`` are. The workers return their rows at
     once, and the rows are written.
     """
-    pool_module._MOST_TASKS_PER_CALL = tasks_per_call
+    call_size._MOST_TASKS_PER_CALL = tasks_per_call
 
     def jobs() -> Iterator[Job]:
         for number in range(_EPISODES):

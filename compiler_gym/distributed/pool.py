@@ -11,24 +11,13 @@ from typing import Any
 from typing_extensions import Self
 
 from compiler_gym.distributed.backend import Backend, Handle, Lost, PoolError
+from compiler_gym.distributed.call_size import CallSize
 from compiler_gym.distributed.task import Job, Outcome, Reply
 from compiler_gym.distributed.worker import Hello, hello
 
 _POLL_SECONDS = 0.2
 _REVIEW_SECONDS = 2.0
 _CALLS_IN_FLIGHT = 2
-# A call costs this process about a millisecond, and its worker a few. So short tasks share one.
-# Long runs have longer calls, because workers wait for the last calls of others only at the end.
-# So have large pools, because this process has half of its time for calls.
-_SECONDS_PER_CALL = 0.25
-_SHARE_OF_RUN = 0.02
-_SECONDS_PER_CALL_OF_LONG_RUNS = 1.0
-_SECONDS_PER_CALL_AND_WORKER = 0.002
-_MOST_SECONDS_PER_CALL = 60.0
-_MOST_TASKS_PER_CALL = 4096
-# Tasks may take longer than those before, by which their number is chosen.
-_PATIENCE = 4
-_SMOOTHING = 0.2
 _START_FAILURES = 3
 
 
@@ -153,13 +142,11 @@ class Pool:
         self._queue: deque[_Attempt] = deque()
         # Whose result comes with a ticket: that of a call, or of a greeting.
         self._waiting: dict[Any, tuple[_Worker, _Call | None]] = {}
-        # The mean time of the first tasks of a run, then a moving average.
-        self._seconds_per_task = _SECONDS_PER_CALL
-        self._timed = 0
+        self._call_size = CallSize(self._limits.task_seconds)
         self._start_failures = 0
         self._was_ready = False
         self._reviewed = -math.inf
-        self._ready_at = self._began = time.monotonic()
+        self._ready_at = time.monotonic()
 
     def __enter__(self) -> Self:
         return self
@@ -192,9 +179,8 @@ class Pool:
             PoolError: If there are no workers, or they have another version of the package.
         """
         source = iter(jobs)
-        self._seconds_per_task = _SECONDS_PER_CALL
-        self._timed = 0
-        self._ready_at = self._began = time.monotonic()
+        self._call_size.begin_run()
+        self._ready_at = time.monotonic()
         try:
             while self._feed(source) or self._queue or self.stats.running:
                 if time.monotonic() >= end:
@@ -295,9 +281,9 @@ class Pool:
 
     def _next_chunk(self, source: Iterator[Job], may_be_alone: bool) -> list[_Attempt]:
         """Takes the tasks of the next call; none if the next task has to wait for a worker."""
-        count = round(self._seconds_per_call() / max(self._seconds_per_task, 1e-6))
+        count = self._call_size.tasks(len(self._workers))
         chunk: list[_Attempt] = []
-        while len(chunk) < max(1, min(count, _MOST_TASKS_PER_CALL)):
+        while len(chunk) < count:
             attempt = self._queue.popleft() if self._queue else self._taken_from(source)
             if attempt is None:
                 break
@@ -309,17 +295,6 @@ class Pool:
                 break
         return chunk
 
-    def _seconds_per_call(self) -> float:
-        """Returns how long a call should take."""
-        elapsed = time.monotonic() - self._began
-        wanted = max(
-            _SECONDS_PER_CALL,
-            min(elapsed * _SHARE_OF_RUN, _SECONDS_PER_CALL_OF_LONG_RUNS),
-            len(self._workers) * _SECONDS_PER_CALL_AND_WORKER,
-        )
-        longest = min(_MOST_SECONDS_PER_CALL, self._limits.task_seconds / (2 * _PATIENCE))
-        return min(wanted, longest)
-
     @staticmethod
     def _taken_from(source: Iterator[Job]) -> _Attempt | None:
         job = next(source, None)
@@ -329,7 +304,7 @@ class Pool:
         blobs: dict[str, bytes] = {}
         for attempt in chunk:
             blobs |= attempt.job.blobs
-        seconds = self._seconds_per_call() * _PATIENCE
+        seconds = self._call_size.time_limit(len(self._workers))
         ticket = worker.handle.run([attempt.job.task for attempt in chunk], blobs, seconds)
         if not worker.calls:
             worker.since = time.monotonic()
@@ -393,9 +368,7 @@ class Pool:
         attempt.tries += 1
         self.stats.seconds += reply.seconds
         if reply.error is None:
-            self._timed += 1
-            weight = max(1 / self._timed, _SMOOTHING)
-            self._seconds_per_task += weight * (reply.seconds - self._seconds_per_task)
+            self._call_size.add_task(reply.seconds)
             self.stats.done += 1
         elif not reply.is_final and attempt.tries < self._limits.tries:
             self.stats.repeated += 1

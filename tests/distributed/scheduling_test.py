@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from compiler_gym.distributed import Job, Limits, Pool
+from compiler_gym.distributed import Job, Limits, Pool, call_size
 from compiler_gym.distributed import pool as pool_module
 from compiler_gym.distributed.backend import Backend, Handle, Lost
 from compiler_gym.distributed.task import Reply
@@ -164,7 +164,8 @@ def test_calls_have_enough_work(monkeypatch):
 
     backend = PlayedBackend()
     monkeypatch.setattr(backend, "start", lambda: Clocked(backend))
-    monkeypatch.setattr(pool_module, "time", SimpleNamespace(monotonic=lambda: now))
+    for module in pool_module, call_size:
+        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now))
     assert len([*Pool(backend).run(Job(Square(number)) for number in range(1000))]) == 1000
     assert [count for _, count in calls[:4]] == [1, 1, 2, 2]  # Of unknown time, then measured.
     assert max(count for begin, count in calls if begin < 12) == 2

@@ -1,49 +1,15 @@
-"""No modules of the package import each other in a circle.
+"""No modules of the package import each other in a circle, and the picture of imports is true.
 
 Imports for type checkers and inside of functions count too: a circle of these does not stop Python,
 but it stops a reader who wants to understand one module without all others.
 """
 
-import ast
-from collections.abc import Iterator
-from pathlib import Path
-
 import networkx
 import pytest
 
 from compiler_gym.util.runfiles_path import runfiles_path
-
-
-def module_name(path: Path, root: Path) -> str:
-    parts = path.relative_to(root).with_suffix("").parts
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-
-
-def imported_names(path: Path, package: str) -> Iterator[str]:
-    """Yields the full name of everything that a module imports, wherever in the file."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            above = package.split(".")
-            base = above[: len(above) + 1 - node.level] if node.level else []
-            origin = ".".join([*base, *filter(None, [node.module])])
-            yield from (f"{origin}.{alias.name}" for alias in node.names)
-
-
-def import_graph(folder: Path) -> networkx.DiGraph:
-    """The modules of a package, each with an arrow to every module that it imports."""
-    paths = {module_name(path, folder.parent): path for path in folder.rglob("*.py")}
-    graph = networkx.DiGraph()
-    graph.add_nodes_from(paths)
-    for name, path in paths.items():
-        package = name if path.name == "__init__.py" else name.rpartition(".")[0]
-        for imported in imported_names(path, package):
-            # What is imported is a module, or else something in one.
-            target = imported if imported in paths else imported.rpartition(".")[0]
-            if target in paths:
-                graph.add_edge(name, target)
-    return graph
+from tools.draw_imports import LAYERS, box_edges, drawn_edges
+from tools.import_graph import import_graph
 
 
 def circles(graph: networkx.DiGraph) -> list[str]:
@@ -56,13 +22,45 @@ def circles(graph: networkx.DiGraph) -> list[str]:
     return found
 
 
-def test_package():
-    graph = import_graph(runfiles_path("compiler_gym"))
+@pytest.fixture(scope="module")
+def graph():
+    return import_graph(runfiles_path("compiler_gym"))
+
+
+def test_package(graph):
     # The whole package was read, and arrows lead from the top to the bottom of it.
     assert networkx.has_path(
         graph, "compiler_gym.envs.llvm.llvm_env", "compiler_gym.service.transport.frames"
     )
     assert circles(graph) == []
+
+
+def test_picture(graph):
+    """If this fails, run ``python -m tools.draw_imports``."""
+    picture = runfiles_path("docs/pictures/imports.svg").read_text(encoding="utf-8")
+    assert drawn_edges(picture) == set(box_edges(graph).edges)
+
+
+def test_edges_of_the_picture():
+    top, middle, bottom = "cli", "envs", "errors"
+    assert [box for boxes in LAYERS for box in boxes if box in (top, middle, bottom)] == [
+        top,
+        middle,
+        bottom,
+    ]
+    graph = networkx.DiGraph()
+    graph.add_edge("compiler_gym.cli.app", "compiler_gym.envs.compiler_env")
+    graph.add_edge("compiler_gym.envs.compiler_env", "compiler_gym.errors")
+    graph.add_edge("compiler_gym.cli.app", "compiler_gym.errors")  # Follows from the others.
+    graph.add_edge("compiler_gym.envs", "compiler_gym.envs.compiler_env")  # The same box.
+    graph.add_edge("compiler_gym", "compiler_gym.cli")  # What users import is left out.
+    graph.add_edge("compiler_gym.errors", "compiler_gym.cli.app")
+    edges = box_edges(graph)
+    assert dict(edges.edges) == {
+        (top, middle): {"is_back": False},
+        (middle, bottom): {"is_back": False},
+        (bottom, top): {"is_back": True},
+    }
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,13 @@
 """Prints the folders of the Python package with their imports from each other, as a Markdown table.
 
-Usage: ``python tools/import_table.py [CHECKOUT]``. It needs ``pip install grimp``.
+Usage: ``python -m tools.import_table [CHECKOUT]``.
 """
 
 import sys
 from collections import Counter, defaultdict
 from pathlib import Path
 
-import grimp
+from tools.import_graph import import_graph
 
 PACKAGE = "compiler_gym"
 MAX_IMPORTS = 3
@@ -23,20 +23,17 @@ def folder_of(module: str, packages: set[str]) -> str:
 def main() -> None:
     """Prints the table, the largest folder first."""
     checkout = Path(sys.argv[1] if len(sys.argv) > 1 else ".").resolve()
-    sys.path.insert(0, str(checkout))
-    graph = grimp.build_graph(PACKAGE, cache_dir=None)
+    graph = import_graph(checkout / PACKAGE)
     packages = {
         ".".join(path.parent.relative_to(checkout).parts)
         for path in (checkout / PACKAGE).rglob("__init__.py")
     }
     sizes: Counter[str] = Counter()
     imports: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    for module in graph.modules:
+    for module in graph:
         folder = folder_of(module, packages)
         sizes[folder] += 1
-        others = (
-            folder_of(each, packages) for each in graph.find_modules_directly_imported_by(module)
-        )
+        others = (folder_of(each, packages) for each in graph.successors(module))
         imports[folder].update(each for each in others if each != folder)
     print("| folder | modules | imports from |\n| --- | ---: | --- |")
     for folder, size in sorted(sizes.items(), key=lambda each: (-each[1], each[0])):

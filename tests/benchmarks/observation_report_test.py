@@ -13,9 +13,10 @@ from benchmarks.observation_report import (
     describe_space,
     to_markdown,
 )
-from compiler_gym.envs.llvm import LlvmEnv, tools
+from compiler_gym.envs.llvm import LlvmEnv
 from compiler_gym.envs.llvm.derived_observations import LexedToken
 from compiler_gym.spaces import Box, Dict, Discrete, Scalar, Sequence, SpaceSequence
+from compiler_gym.util import llvm_tools
 
 
 @pytest.mark.parametrize(
@@ -81,7 +82,7 @@ def test_every_observation_is_measured(tmp_path, service_binary):
     # The program has no main function.
     missing = ["TextSizeBytes", "TextSizeO0", "TextSizeO3", "TextSizeOz"]
     # LLVM's own tool for the analysis comes with it.
-    if not tools.opt_path().with_name("llvm-ir2vec").exists():
+    if not llvm_tools.opt_path().with_name("llvm-ir2vec").exists():
         missing += ["Ir2vec", "Ir2vecFunctions", "Ir2vecBlocks", "Ir2vecInstructions"]
     assert [row[0] for row in rows if row[2] == "-"] == missing
     numbers = [number for row in rows if row[2] != "-" for number in row[2].split()]

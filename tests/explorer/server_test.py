@@ -9,8 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from compiler_gym.envs.llvm import LlvmEnv, make_benchmark_from_source, tools
+from compiler_gym.envs.llvm import LlvmEnv, make_benchmark_from_source
 from compiler_gym.explorer import jobs
+from compiler_gym.util import llvm_tools
 from tests.explorer.conftest import SOURCE
 
 SROA, INSTCOMBINE = "function(sroa)", "function(instcombine<no-verify-fixpoint>)"
@@ -213,7 +214,7 @@ def test_export(client, tmp_path):
     made = {}
     exec(answer["python"], made)
     assert made["benchmark"].proto.uri.startswith("benchmark://user-v0/")
-    environment = {**os.environ, "OPT": str(tools.opt_path())}
+    environment = {**os.environ, "OPT": str(llvm_tools.opt_path())}
     script = ["sh", "-c", answer["script"]]
     subprocess.run(script, cwd=tmp_path, env=environment, check=True, timeout=250)
     broken = ["sh", "-c", answer["script"].replace("cgscc(inline)", "globaldce")]

@@ -4,9 +4,10 @@ import re
 
 import pytest
 
-from compiler_gym.envs.llvm import LlvmEnv, make_benchmark, tools
+from compiler_gym.envs.llvm import LlvmEnv, make_benchmark
 from compiler_gym.hunt.failures import Kind, Limits, compare_results, run_passes
 from compiler_gym.hunt.reproducer import UNSTABLE_RUNS
+from compiler_gym.util import llvm_tools
 from compiler_gym.util.runfiles_path import runfiles_path
 
 DEFECTS = sorted(runfiles_path("llvm_service/actions/defects").glob("*.ll"))
@@ -19,9 +20,9 @@ HEADING = re.compile(r"; ([a-z ]+): (\S+)\n; (\S.*)\n")
 def failure_of(path, passes, folder):
     """Returns the failure of a command in several runs, if there is one."""
     first, again = folder / "first.bc", folder / "again.bc"
-    failure = run_passes(tools.opt_path(), [passes], path, first, Limits())
+    failure = run_passes(llvm_tools.opt_path(), [passes], path, first, Limits())
     for _ in range(UNSTABLE_RUNS):
-        failure = failure or run_passes(tools.opt_path(), [passes], path, again, Limits())
+        failure = failure or run_passes(llvm_tools.opt_path(), [passes], path, again, Limits())
         failure = failure or compare_results(first, again)
     return failure
 
@@ -31,7 +32,7 @@ def test_defect_is_still_there(path, tmp_path):
     kind, passes, _ = HEADING.match(path.read_text()).groups()
     failure = failure_of(path, passes, tmp_path)
     if failure is None:
-        version = tools.tool_version(tools.opt_path()).splitlines()[0]
+        version = llvm_tools.tool_version(llvm_tools.opt_path()).splitlines()[0]
         pytest.skip(f"{version} does not have the defect of {path.name} any more: take it out")
     assert failure.kind is Kind(kind)
 

@@ -8,10 +8,10 @@ import pytest
 from compiler_gym.envs.llvm import (
     BenchmarkFromCommandLine,
     make_benchmark_from_command_line,
-    tools,
 )
 from compiler_gym.envs.llvm.benchmarks.bitcode import run_tool
 from compiler_gym.errors import BenchmarkInitError
+from compiler_gym.util import llvm_tools
 
 MAIN = '#include <stdio.h>\nint value(void);\nint main(void) { printf("%d", value()); return 0; }\n'
 
@@ -29,7 +29,9 @@ def project(tmp_path, monkeypatch):
 
 def ir_of(benchmark):
     bitcode = benchmark.proto.program.contents
-    return run_tool([tools.llvm_dis_path(), "-", "-o", "-"], timeout=60, stdin=bitcode).decode()
+    return run_tool(
+        [llvm_tools.llvm_dis_path(), "-", "-o", "-"], timeout=60, stdin=bitcode
+    ).decode()
 
 
 def test_benchmark(project):
@@ -64,7 +66,7 @@ def test_cxx(project):
 
 def test_other_driver(project, tmp_path):
     driver = tmp_path / "my-clang"
-    driver.write_text(f'#!/bin/sh\nexec {tools.clang_path()} -DVALUE=9 "$@"\n')
+    driver.write_text(f'#!/bin/sh\nexec {llvm_tools.clang_path()} -DVALUE=9 "$@"\n')
     driver.chmod(0o700)
     cmd = f"{driver} -c lib/value.c"
     assert "ret i32 9" in ir_of(make_benchmark_from_command_line(cmd, replace_driver=False))
@@ -104,7 +106,7 @@ def test_compile_an_object_file(env, project):
     benchmark = make_benchmark_from_command_line("gcc -DVALUE=3 -c lib/value.c -o value.o -MMD")
     env.reset(benchmark=benchmark)
     benchmark.compile(env)
-    subprocess.run([tools.clang_path(), "main.c", "value.o", "-o", "prog"], check=True)
+    subprocess.run([llvm_tools.clang_path(), "main.c", "value.o", "-o", "prog"], check=True)
     assert subprocess.check_output(["./prog"]) == b"3"
     assert not list(project.glob("**/*.d"))
 
@@ -131,7 +133,7 @@ def test_failing_compilation(env, project):
 
 def test_service_builds_it(env, project):
     (project / "extra.c").write_text("int extra(void) { return 1; }")
-    subprocess.run([tools.clang_path(), "-c", "extra.c"], check=True)
+    subprocess.run([llvm_tools.clang_path(), "-c", "extra.c"], check=True)
     benchmark = make_benchmark_from_command_line(
         "gcc -DVALUE=7 main.c lib/value.c extra.o -o prog -Llib -lm"
     )

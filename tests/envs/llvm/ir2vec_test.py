@@ -4,8 +4,9 @@ import gymnasium
 import numpy as np
 import pytest
 
-from compiler_gym.envs.llvm import LlvmEnv, compute_observation, tools
+from compiler_gym.envs.llvm import LlvmEnv, compute_observation
 from compiler_gym.errors import ServiceError
+from compiler_gym.util import llvm_tools
 
 VOCABULARY = '{"Opcodes": {"Add": [1, 2]}, "Types": {"VoidTy": [3, 4]}, "Arguments": {}}'
 SPACES = ("Ir2vec", "Ir2vecFunctions", "Ir2vecBlocks", "Ir2vecInstructions")
@@ -24,7 +25,7 @@ def test_spaces_are_listed(env):
 
 
 # LLVM's own tool for the analysis comes with it.
-if tools.opt_path().with_name("llvm-ir2vec").exists():
+if llvm_tools.opt_path().with_name("llvm-ir2vec").exists():
 
     def test_vectors_of_an_environment(shared_env, vocabulary):
         service = shared_env.service

@@ -7,14 +7,15 @@ import numpy as np
 import pytest
 
 from compiler_gym.datasets import Benchmark, Datasets
-from compiler_gym.envs.llvm import LLVM_SERVICE_BINARY, LlvmEnv, tools
+from compiler_gym.envs.llvm import LLVM_SERVICE_BINARY, LlvmEnv
 from compiler_gym.errors import BenchmarkInitError, DatasetInitError, SessionNotFound
+from compiler_gym.util import llvm_tools
 from compiler_gym.util.runfiles_path import find_service_binary
 
 
 def run_opt(command, folder):
     """Runs a command line that an environment has printed."""
-    command = command.replace("opt", str(tools.opt_path()), 1)
+    command = command.replace("opt", str(llvm_tools.opt_path()), 1)
     subprocess.run(command, shell=True, cwd=folder, check=True, timeout=120)
 
 
@@ -22,7 +23,7 @@ def test_first_episode(env):
     assert env.reset() is None
     assert env.benchmark == "benchmark://kernels-v0/sha256"
     assert env.action_space.name == "PassesAll"
-    assert env.compiler_version.startswith(f"{tools.LLVM_VERSION}.")
+    assert env.compiler_version.startswith(f"{llvm_tools.LLVM_VERSION}.")
 
 
 def test_arguments_in_the_documented_order(tmp_path):
@@ -158,7 +159,7 @@ def test_opt_accepts_every_action(env, space, small):
     for index, name in enumerate(env.action_space.names):
         options = shlex.split(env.action_space.options[index])
         subprocess.run(
-            [tools.opt_path(), *options, f"-passes=module({name})", "-disable-output"],
+            [llvm_tools.opt_path(), *options, f"-passes=module({name})", "-disable-output"],
             input=small.proto.program.contents,
             check=True,
             timeout=250,

@@ -9,12 +9,12 @@ from compiler_gym.envs.llvm import (
     make_benchmark_from_source,
     merge_benchmarks,
     split_benchmark_by_function,
-    tools,
 )
 from compiler_gym.envs.llvm.benchmarks.bitcode import run_tool
 from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.service.proto import Benchmark as BenchmarkProto
 from compiler_gym.service.proto import File
+from compiler_gym.util import llvm_tools
 
 SOURCE = """
 #include <stdio.h>
@@ -36,11 +36,13 @@ def program():
 
 def ir_of(benchmark):
     bitcode = benchmark.proto.program.contents
-    return run_tool([tools.llvm_dis_path(), "-", "-o", "-"], timeout=60, stdin=bitcode).decode()
+    return run_tool(
+        [llvm_tools.llvm_dis_path(), "-", "-o", "-"], timeout=60, stdin=bitcode
+    ).decode()
 
 
 def assembled(ir: str) -> Benchmark:
-    bitcode = run_tool([tools.llvm_as_path(), "-", "-o", "-"], timeout=60, stdin=ir.encode())
+    bitcode = run_tool([llvm_tools.llvm_as_path(), "-", "-o", "-"], timeout=60, stdin=ir.encode())
     return Benchmark.from_file_contents("benchmark://user-v0/assembled", bitcode)
 
 
@@ -193,7 +195,7 @@ def test_merged_parts_are_the_program(program, env, tmp_path):
 
     bitcode, binary = tmp_path / "merged.bc", tmp_path / "merged"
     env.write_bitcode(bitcode)
-    subprocess.run([tools.clang_path(), bitcode, "-o", binary], check=True, timeout=60)
+    subprocess.run([llvm_tools.clang_path(), bitcode, "-o", binary], check=True, timeout=60)
     done = subprocess.run([binary], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout == "one 4 1\n"
 

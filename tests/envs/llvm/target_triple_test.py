@@ -2,8 +2,9 @@ import subprocess
 
 import pytest
 
-from compiler_gym.envs.llvm import LlvmEnv, tools
+from compiler_gym.envs.llvm import LlvmEnv
 from compiler_gym.errors import SessionNotFound
+from compiler_gym.util import llvm_tools
 
 PROGRAMS = ("sha256", "sorting", "regex")
 TARGETS = ("riscv64-linux-gnu", "aarch64-linux-gnu")
@@ -15,7 +16,7 @@ def env_for(shared_env, target, **kwargs):
 
 def text_size(path):
     reply = subprocess.run(
-        [tools.llvm_size_path(), path], capture_output=True, text=True, check=True
+        [llvm_tools.llvm_size_path(), path], capture_output=True, text=True, check=True
     )
     return int(reply.stdout.splitlines()[1].split()[0])
 
@@ -31,10 +32,10 @@ def test_cross_code_size_is_that_of_clang(shared_env, tmp_path, target, program)
         env.write_bitcode(tmp_path / "program.bc")
     # Clang gives functions these attributes when it compiles them with -Oz from source.
     attributes = ["-force-attribute=optsize", "-force-attribute=minsize"]
-    optimise = [tools.opt_path(), "-passes=default<Oz>,forceattrs", *attributes]
+    optimise = [llvm_tools.opt_path(), "-passes=default<Oz>,forceattrs", *attributes]
     subprocess.run([*optimise, tmp_path / "program.bc", "-o", tmp_path / "oz.bc"], check=True)
     options = ["-Oz", "-c", "-w", f"--target={target}", "-fPIC", "-Xclang", "-disable-llvm-passes"]
-    command = [tools.clang_path(), *options, tmp_path / "oz.bc", "-o", tmp_path / "program.o"]
+    command = [llvm_tools.clang_path(), *options, tmp_path / "oz.bc", "-o", tmp_path / "program.o"]
     subprocess.run(command, check=True)
     assert size == pytest.approx(text_size(tmp_path / "program.o"), rel=0.01)
 

@@ -5,7 +5,8 @@ import subprocess
 import numpy as np
 import pytest
 
-from compiler_gym.envs.llvm import LlvmEnv, tools
+from compiler_gym.envs.llvm import LlvmEnv
+from compiler_gym.util import llvm_tools
 from tests.effort import effort
 from tests.envs.llvm.kernel_programs import kernel_uri
 
@@ -95,7 +96,7 @@ def test_the_command_line_repeats_fresh_analyses(shared_env, tmp_path, seed):
         env.write_bitcode(tmp_path / "expected.bc")
         with env.fork() as fork:
             assert fork.commandline() == command
-    command = command.replace("opt", str(tools.opt_path()), 1)
+    command = command.replace("opt", str(llvm_tools.opt_path()), 1)
     subprocess.run(command, shell=True, cwd=tmp_path, check=True)
     assert (tmp_path / "output.bc").read_bytes() == (tmp_path / "expected.bc").read_bytes()
 

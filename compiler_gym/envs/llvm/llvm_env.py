@@ -1,7 +1,6 @@
 """The LLVM environment."""
 
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
@@ -33,7 +32,6 @@ from compiler_gym.envs.llvm.llvm_command_line import (
 )
 from compiler_gym.envs.llvm.llvm_rewards import make_llvm_rewards
 from compiler_gym.envs.llvm.program_access import ProgramAccess
-from compiler_gym.errors import SessionNotFound
 from compiler_gym.service.proto import ActionSpace, py_converters
 from compiler_gym.service.proto.py_converters import ServiceMessageConverters
 from compiler_gym.service.transport.connection_opts import ConnectionOpts
@@ -46,8 +44,6 @@ DEFAULT_BENCHMARK = "benchmark://kernels-v0/sha256"
 # The actions of CompilerGym 0.2.5.
 _LEGACY_SPACE = "Legacy124"
 
-_RUNTIMES_KEY = "llvm.set_runtimes_per_observation_count"
-_WARMUP_RUNS_KEY = "llvm.set_warmup_runs_count_per_runtime_observation"
 _PINNING_KEY = "llvm.set_runtime_pinning"
 _TARGET_KEY = "llvm.set_target_triple"
 _ANALYSES_KEY = "llvm.set_analyses"
@@ -145,8 +141,6 @@ class LlvmEnv(ProgramAccess):
             )
         if datasets is None:
             datasets = get_llvm_datasets(datasets_site_path)
-        self._runtime_observation_count = 1
-        self._runtime_warmup_runs_count = 0
         self._runtime_pinning = False
         super().__init__(
             service=service,
@@ -223,43 +217,6 @@ class LlvmEnv(ProgramAccess):
     # Measuring run time.
 
     @property
-    def runtime_observation_count(self) -> int:
-        """The number of measured runs for a ``Runtime`` observation; 1 by default.
-
-        Can be set at any time, holds for all further episodes, and is inherited by forks.
-
-        Raises:
-            ValueError: If set to less than 1.
-        """
-        return self._runtime_observation_count
-
-    @runtime_observation_count.setter
-    def runtime_observation_count(self, count: int) -> None:
-        self._set_count(_RUNTIMES_KEY, count, minimum=1)
-        self._runtime_observation_count = count
-
-    @property
-    def runtime_warmup_runs_count(self) -> int:
-        """The number of warm-up runs for a ``Runtime`` observation; 0 by default.
-
-        Can be set at any time, holds for all further episodes, and is inherited by forks.
-
-        Raises:
-            ValueError: If set to less than 0.
-        """
-        return self._runtime_warmup_runs_count
-
-    @runtime_warmup_runs_count.setter
-    def runtime_warmup_runs_count(self, count: int) -> None:
-        self._set_count(_WARMUP_RUNS_KEY, count, minimum=0)
-        self._runtime_warmup_runs_count = count
-
-    def _set_count(self, key: str, count: int, minimum: int) -> None:
-        if count < minimum:
-            raise ValueError(f"The number of runs must be at least {minimum}, not {count}")
-        self._set_param(key, str(count))
-
-    @property
     def runtime_pinning(self) -> bool:
         """True if runs for a ``Runtime`` observation are pinned to one processor; false by default.
 
@@ -286,10 +243,6 @@ class LlvmEnv(ProgramAccess):
         default = self.observation_space_spec
         if default is not None and default in spaces:
             self.observation_space_spec = spaces[default.id]
-
-    def _set_param(self, key: str, value: str) -> None:
-        with suppress(SessionNotFound):  # It is sent when an episode begins.
-            self.send_param(key, value, resend_on_reset=True)
 
     # ----------------------------------------------------------------------------------------------
     # Benchmarks.

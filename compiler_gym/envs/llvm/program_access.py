@@ -6,27 +6,26 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
 
+from typing_extensions import override
+
 from compiler_gym.envs.llvm.benchmarks.dynamic_config import build_executable, build_object
 from compiler_gym.envs.llvm.display import RENDER_MODES, diff_of_step, summary_of
 from compiler_gym.envs.llvm.inst2vec import Inst2vecEncoder, default_encoder
-from compiler_gym.service.client_service_compiler_env import ClientServiceCompilerEnv
+from compiler_gym.service.program_env import ProgramEnv
 
 
-class ProgramAccess(ClientServiceCompilerEnv):
-    """An environment whose program can be read, written to files and shown.
+class ProgramAccess(ProgramEnv):
+    """An environment whose program can be written to files of LLVM, shown and compared.
 
     The base class of :class:`LlvmEnv`, which chooses programs and changes them.
     """
+
+    _parameter_prefix = "llvm"
 
     metadata: ClassVar[dict[str, Any]] = {
         "render.modes": [*RENDER_MODES],
         "render_modes": [*RENDER_MODES],
     }
-
-    @property
-    def ir(self) -> str:
-        """The program as textual IR."""
-        return self.observation["Ir"]
 
     @property
     def ir_sha1(self) -> str:
@@ -37,20 +36,6 @@ class ProgramAccess(ClientServiceCompilerEnv):
     def inst2vec(self) -> Inst2vecEncoder:
         """The encoder of ``Inst2vec`` observations, which also works without an environment."""
         return default_encoder()
-
-    def write_ir(self, path: str | Path) -> Path:
-        """Writes the program to a file as textual IR.
-
-        Returns:
-            The path.
-
-        Raises:
-            SessionNotFound: If there is no episode.
-            OSError: If the file cannot be written.
-        """
-        path = Path(path).expanduser()
-        path.write_text(self.ir, encoding="utf-8")
-        return path
 
     def write_bitcode(self, path: str | Path) -> Path:
         """Writes the program to a file as bitcode: the very bytes that ``opt`` would write.
@@ -134,6 +119,7 @@ class ProgramAccess(ClientServiceCompilerEnv):
             build_executable(bitcode, path, self._require_episode().benchmark.proto.dynamic_config)
         return path
 
+    @override
     def render(self, mode: str = "human") -> str | None:
         """Shows the program.
 
@@ -147,9 +133,6 @@ class ProgramAccess(ClientServiceCompilerEnv):
             ValueError: If the mode is another.
             SessionNotFound: If there is no episode.
         """
-        if mode == "human":
-            print(self.ir)
-            return None
         if mode == "summary":
             print("\n".join(summary_of(self)))
             return None
@@ -157,8 +140,6 @@ class ProgramAccess(ClientServiceCompilerEnv):
             counts = self._require_episode().counts
             print("\n".join(diff_of_step(self, counts[-1] if counts else 0)))
             return None
-        if mode == "ansi" and self.observation_space_spec is None:
-            return self.ir
         return super().render(mode)
 
     def explore(self, height: int = 720) -> Any:

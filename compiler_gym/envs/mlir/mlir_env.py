@@ -3,7 +3,6 @@
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +11,8 @@ from gymnasium.spaces import Space
 from typing_extensions import override
 
 from compiler_gym.datasets import Benchmark, BenchmarkUri, Dataset, Datasets, FilesDataset
-from compiler_gym.errors import ServiceError, SessionNotFound, ValidationError
-from compiler_gym.service.client_service_compiler_env import ClientServiceCompilerEnv
+from compiler_gym.errors import ServiceError, ValidationError
+from compiler_gym.service.program_env import ProgramEnv
 from compiler_gym.service.proto import ActionSpace, File, py_converters
 from compiler_gym.service.proto import Benchmark as BenchmarkProto
 from compiler_gym.service.proto.py_converters import ServiceMessageConverters
@@ -223,7 +222,7 @@ _PACKAGE = "mlir_service"
 _LIBRARY = "mlir-library.mlir"
 
 
-class MlirEnv(ClientServiceCompilerEnv):
+class MlirEnv(ProgramEnv):
     """The loops of one kernel are transformed by MLIR, and the kernel is run and measured.
 
     Args:
@@ -240,6 +239,9 @@ class MlirEnv(ClientServiceCompilerEnv):
         EnvironmentNotSupported: If the service has not been built, or this machine lacks MLIR.
         ServiceInitError: If the service does not start.
     """
+
+    _parameter_prefix = "mlir"
+    _runtime_warmup_runs_count = 1
 
     if TYPE_CHECKING:  # At run time it is that of the base class.
 
@@ -259,8 +261,6 @@ class MlirEnv(ClientServiceCompilerEnv):
         rewards: Iterable[Reward] | None = None,
         **kwargs: Any,
     ):
-        self._runtime_observation_count = 1
-        self._runtime_warmup_runs_count = 1
         super().__init__(
             service=service or find_service_binary("compiler_gym-mlir-service", _PACKAGE),
             benchmark=DEFAULT_BENCHMARK if benchmark is None else benchmark,
@@ -272,44 +272,6 @@ class MlirEnv(ClientServiceCompilerEnv):
             **kwargs,
         )
 
-    @property
-    def ir(self) -> str:
-        """The current kernel, in the textual form of MLIR."""
-        return self.observation["Ir"]
-
-    def write_ir(self, path: str | Path) -> Path:
-        """Writes the current kernel to a file, in the textual form of MLIR.
-
-        Returns:
-            The path.
-
-        Raises:
-            SessionNotFound: If there is no episode.
-            OSError: If the file cannot be written.
-        """
-        path = Path(path).expanduser()
-        path.write_text(self.ir, encoding="utf-8")
-        return path
-
-    @override
-    def render(self, mode: str = "human") -> str | None:
-        """Shows the kernel.
-
-        Args:
-            mode: ``"human"`` prints it in the textual form of MLIR. ``"ansi"`` returns the default
-                observation as text, that form if there is none.
-
-        Raises:
-            ValueError: If the mode is another.
-            SessionNotFound: If there is no episode.
-        """
-        if mode == "human":
-            print(self.ir)
-            return None
-        if mode == "ansi" and self.observation_space_spec is None:
-            return self.ir
-        return super().render(mode)
-
     def make_benchmark(self, path: str | Path) -> Benchmark:
         """Makes a benchmark of a file with a kernel in the textual form of MLIR.
 
@@ -320,40 +282,6 @@ class MlirEnv(ClientServiceCompilerEnv):
         program = File(contents=path.read_bytes())
         proto = BenchmarkProto(uri=f"file://{path}", program=program)
         return Benchmark(proto, validation_callbacks=[compare_with_start])
-
-    @property
-    def runtime_observation_count(self) -> int:
-        """The number of measured runs for a ``Runtime`` observation; 1 by default.
-
-        Can be set at any time, holds for all further episodes, and is inherited by forks. Raises
-        ValueError if set to less than 1.
-        """
-        return self._runtime_observation_count
-
-    @runtime_observation_count.setter
-    def runtime_observation_count(self, count: int) -> None:
-        self._set_count("runtimes_per_observation_count", count, minimum=1)
-        self._runtime_observation_count = count
-
-    @property
-    def runtime_warmup_runs_count(self) -> int:
-        """The number of warm-up runs before them, besides the checked one; 1 by default.
-
-        Can be set at any time, holds for all further episodes, and is inherited by forks. Raises
-        ValueError if set to less than 0.
-        """
-        return self._runtime_warmup_runs_count
-
-    @runtime_warmup_runs_count.setter
-    def runtime_warmup_runs_count(self, count: int) -> None:
-        self._set_count("warmup_runs_count_per_runtime_observation", count, minimum=0)
-        self._runtime_warmup_runs_count = count
-
-    def _set_count(self, name: str, count: int, minimum: int) -> None:
-        if count < minimum:
-            raise ValueError(f"The number of runs must be at least {minimum}, not {count}")
-        with suppress(SessionNotFound):  # It is sent when an episode begins.
-            self.send_param(f"mlir.set_{name}", str(count), resend_on_reset=True)
 
 
 def _make_action_space(proto: ActionSpace) -> MlirCommandline:

@@ -13,6 +13,7 @@ from compiler_gym.service.environment.action_spaces import copy_space
 from compiler_gym.spaces import Commandline, CommandlineFlag, Reward
 from compiler_gym.views import ObservationSpaceSpec
 from compiler_gym.wrappers.compiler_env_wrapper import CompilerEnvWrapper
+from compiler_gym.wrappers.core import ActionWrapper
 
 _TERMINAL = CommandlineFlag(
     name="end-of-episode", flag="# end-of-episode", description="End the episode"
@@ -133,7 +134,7 @@ class CommandlineWithTerminalAction(_DerivedCommandline):
         return observation, reward, True, info
 
 
-class ConstrainedCommandline(_DerivedCommandline):
+class ConstrainedCommandline(_DerivedCommandline, ActionWrapper):
     """Restricts the action space to some actions, numbered from 0 in the order given.
 
     :attr:`actions` has these numbers too.
@@ -174,6 +175,7 @@ class ConstrainedCommandline(_DerivedCommandline):
     @overload
     def action(self, action: list[int | str]) -> list[int]: ...
 
+    @override
     def action(self, action: int | str | list[int | str]) -> int | list[int]:
         """Converts actions or names to numbers of the environment inside.
 
@@ -191,6 +193,7 @@ class ConstrainedCommandline(_DerivedCommandline):
             )
         return self._inside[action]
 
+    @override
     def reverse_action(self, action: int) -> int:
         """Converts a number of the environment inside to an action.
 
@@ -204,19 +207,3 @@ class ConstrainedCommandline(_DerivedCommandline):
     @override
     def actions(self) -> list[int]:
         return [self.reverse_action(action) for action in self.env.actions]
-
-    @override
-    def multistep(
-        self,
-        actions: Iterable[int],
-        observation_spaces: Iterable[str | ObservationSpaceSpec] | None = None,
-        reward_spaces: Iterable[str | Reward] | None = None,
-        *args: Any,
-        **kwargs: Any,
-    ) -> StepResult:
-        actions = [self.action(action) for action in actions]
-        return super().multistep(actions, observation_spaces, reward_spaces, *args, **kwargs)
-
-    @override
-    def begin_multistep(self, actions: Iterable[Any], timeout: float = 300) -> RunningStep:
-        return super().begin_multistep([self.action(action) for action in actions], timeout)

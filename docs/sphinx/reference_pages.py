@@ -69,7 +69,7 @@ NAMES = {
 }
 
 # Base classes that are parts of a class in other modules. The page of that class has their members.
-PARTS = {"EnvironmentSettings", "ProgramAccess", "ProgramEnv"}
+PARTS = {"EnvSettings", "EnvironmentSettings", "ProgramAccess", "ProgramEnv"}
 
 HEADERS = {
     "compiler_gym/service/CompilationSession.h": "A compiler as a service",

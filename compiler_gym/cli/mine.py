@@ -3,6 +3,7 @@
 import math
 import re
 from dataclasses import asdict
+from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,10 +16,13 @@ from compiler_gym.datasets import BenchmarkUri, Datasets
 from compiler_gym.distributed.pool import Limits as PoolLimits
 from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets, get_llvm_datasets
 from compiler_gym.errors.nearest_names import unknown_name
-from compiler_gym.mine.decisions import Decision, Tools, known_decisions
+from compiler_gym.mine.decisions import Decision, Tools
 from compiler_gym.mine.findings import Finding
 from compiler_gym.mine.miner import Mine
+from compiler_gym.mine.objective import Objective
 from compiler_gym.mine.programs import Program, programs_of_dataset, programs_of_project
+from compiler_gym.mine.runtime import RUNTIME
+from compiler_gym.mine.size import SIZE
 from compiler_gym.mine.tasks import mine_on_pool, task_seconds
 from compiler_gym.mine.work import Settings
 from compiler_gym.tuning.size.inputs import FILE_NAME
@@ -28,6 +32,14 @@ from compiler_gym.util.shell_format import plural
 
 _PROGRAMS = ("kernels-v0",)
 _MAX_ROWS = 25
+_OBJECTIVES: dict[str, Objective] = {each.name: each for each in (SIZE, RUNTIME)}
+
+
+class Goal(str, Enum):
+    """The names of objectives."""
+
+    SIZE = "size"
+    RUNTIME = "runtime"
 
 
 def mine(
@@ -40,6 +52,13 @@ def mine(
             show_default=False,
         ),
     ] = None,
+    objective: Annotated[
+        Goal,
+        typer.Option(
+            help="size: fewer bytes than clang -Oz. runtime: fewer executed instructions than "
+            "clang -O3, and then the time is measured."
+        ),
+    ] = Goal.SIZE,
     output_folder: Annotated[
         Path,
         typer.Option("--output", "-o", help="The folder for findings. An old one continues."),
@@ -58,7 +77,16 @@ def mine(
     min_bytes: Annotated[
         int,
         typer.Option(min=1, help="Minimum bytes that a decision saves in a function."),
-    ] = Settings.least,
+    ] = SIZE.least,
+    min_percent: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            max=99,
+            help="For runtime: minimum percentage of executed instructions that a decision saves "
+            "in a function.",
+        ),
+    ] = RUNTIME.least,
     per_decision: Annotated[
         int, typer.Option(min=0, help="Functions to reduce for each decision; 0 only measures.")
     ] = Settings.per_decision,
@@ -87,6 +115,10 @@ def mine(
     long as the decision saves bytes. The result is checked: savings due to undefined behaviour do
     not count. Each finding is a folder with a bug report, the IR, and a script that reproduces it.
 
+    With --objective runtime, it compares with clang -O3, and calls each function with random
+    inputs. A decision counts if the function executes fewer instructions. The time of the reduced
+    function is measured, too. That needs an x86-64 machine.
+
     With --ray, the nodes of a cluster compile and reduce, and findings come here. Nodes need clang,
     opt and llvm-reduce of the same version. --jobs does not count then.
 
@@ -97,17 +129,21 @@ def mine(
     Examples:
       compiler-gym mine
       compiler-gym mine sha256 --only "without licm"
+      compiler-gym mine sorting --objective runtime
       compiler-gym mine build/compile_commands.json --jobs 2
       compiler-gym mine opensource-v0 --limit 20 --seconds 600
       compiler-gym mine opensource-v0 --ray auto
     """  # noqa: D301, the mark of a paragraph that is not filled.
     datasets = LlvmDatasets(get_llvm_datasets())
-    own = Tools.of(tools.clang_path(), tools.opt_path())
+    goal = _OBJECTIVES[objective.value]
+    goal.check_machine()
+    own = Tools.of(tools.clang_path(), tools.opt_path(), goal.level)
     settings = Settings(
-        decisions=_decisions(only),
+        objective=goal,
+        decisions=_decisions(only, goal),
         tools=own,
         versions=_versions(own, other_llvm or []),
-        least=min_bytes,
+        least=min_bytes if goal is SIZE else min_percent,
         per_decision=per_decision,
         reduce_seconds=reduce_seconds,
         seconds=math.inf if seconds is None else seconds,
@@ -135,13 +171,13 @@ def mine(
         raise typer.Exit(1)
 
 
-def _decisions(only: list[str] | None) -> list[Decision]:
+def _decisions(only: list[str] | None, objective: Objective) -> list[Decision]:
     """Returns the decisions to try.
 
     Raises:
         LookupError: If one is not known.
     """
-    known = {each.title: each for each in known_decisions()}
+    known = {each.title: each for each in objective.known_decisions()}
     for title in only or ():
         if title not in known:
             raise unknown_name("decision", title, known)
@@ -188,7 +224,7 @@ def _versions(own: Tools, folders: list[Path]) -> dict[str, Tools]:
     for folder in [*folders, *sorted(Path("/usr/lib").glob("llvm-*"))]:
         clang, opt = folder / "bin" / "clang", folder / "bin" / "opt"
         if clang.is_file() and opt.is_file():
-            found.setdefault(_version(clang), Tools.of(clang, opt))
+            found.setdefault(_version(clang), Tools.of(clang, opt, own.level))
     return found
 
 
@@ -197,23 +233,25 @@ def _version(clang: Path) -> str:
     return f"LLVM {match[1]}" if match else str(clang)
 
 
-def _row(finding: Finding) -> dict[str, Any]:
+def _row(finding: Finding, objective: Objective) -> dict[str, Any]:
     return {
         "finding": finding.name,
         "lines": finding.lines,
-        "bytes": f"{finding.before} → {finding.after}",
+        objective.unit: f"{finding.before} → {finding.after}",
         "seen": len(finding.members),
         "inputs": finding.checks.get("inputs", "").partition(":")[0].partition(",")[0],
+        **objective.columns(finding.checks),
     }
 
 
 def _print_results(session: Mine, as_json: bool) -> None:
     table, findings = session.table(), session.ranked()
+    objective = session.settings.objective
     if as_json:
         print_json(
             {
                 "programs": len(session.scanned),
-                "bytes": sum(each.size for each in session.scanned),
+                objective.unit: sum(each.size for each in session.scanned),
                 "failed": session.failed,
                 "skipped": session.skipped,
                 "decisions": [asdict(row) for row in table],
@@ -225,10 +263,10 @@ def _print_results(session: Mine, as_json: bool) -> None:
         return
     if table:
         rows = [{**asdict(row), "share": f"{row.share:.2%}"} for row in table[:_MAX_ROWS]]
-        print_table(rows, "Decisions that make functions smaller than clang -Oz")
+        print_table(rows, f"Decisions that make {objective.gain} than clang {objective.level}")
         print_line()
     if findings:
-        print_table(map(_row, findings))
+        print_table([_row(each, objective) for each in findings])
         print_line()
     for name, why in session.failed.items():
         print_line(f"{name}: {why}")
@@ -237,6 +275,6 @@ def _print_results(session: Mine, as_json: bool) -> None:
     verdicts = ", ".join(f"{count} {verdict}" for verdict, count in session.verdicts.items())
     size = sum(each.size for each in session.scanned)
     print_line(
-        f"{plural(len(session.scanned), 'program')}, {size:,} bytes of code, "
+        f"{plural(len(session.scanned), 'program')}, {size:,} {objective.total}, "
         f"{plural(len(findings), 'finding')}" + (f"; functions: {verdicts}" if verdicts else "")
     )

@@ -3,69 +3,70 @@
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from compiler_gym.mine.decisions import Decision, Tools, compile_with
-from compiler_gym.mine.harness import ENTRY, NoHarnessError, write_harness
-from compiler_gym.mine.reduction import NONSENSE
+from compiler_gym.mine.decisions import compile_with
+from compiler_gym.mine.harness import (
+    ENTRY,
+    HARNESS,
+    INPUTS,
+    MIN_INPUTS,
+    NoHarnessError,
+    Result,
+    read_results,
+    write_harness,
+)
+from compiler_gym.mine.objective import Objective, Trial, Verdict
+from compiler_gym.mine.scripts import NONSENSE
 from compiler_gym.util import llvm_tools as llvm
 from compiler_gym.util.commands import CommandError, run_command
 
-_INPUTS = 60
-_MIN_INPUTS = 10
+ALL_INPUTS = tuple(map(str, range(INPUTS)))
 _SECONDS = 120
 _LONG = "takes too long"
 _UNDEFINED = re.compile(NONSENSE)
 _FAST_MATH = re.compile(r"= f\w+ (?:\w+ )*?(?:fast|nnan|ninf|nsz|arcp|contract|afn|reassoc) ")
+# Vectors are made from poison, one element after the other, and constants have unused elements.
+_VECTOR = re.compile(
+    r"^.* = (?:insertelement|shufflevector) .*$|<\w+ [\w.+-]+(?:, \w+ [\w.+-]+)+>", re.MULTILINE
+)
 _DEFINED = re.compile(r"^define [^@]*@([\w.$-]+)\(", re.MULTILINE)
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """The result of the checks.
-
-    Attributes:
-        bogus: Why the saving does not count; empty if it does.
-        checks: What each check says, by its name.
-    """
-
-    bogus: str = ""
-    checks: Mapping[str, str] = field(default_factory=dict)
-
-
-def check(module: Path, decision: Decision, folder: Path, tools: Tools) -> Verdict:
+def check(objective: Objective, trial: Trial) -> Verdict:
     """Checks a reduced module.
 
     Args:
-        module: The textual IR.
-        decision: The decision that makes it smaller.
-        folder: A scratch folder.
-        tools: The LLVM.
+        objective: The cost that the decision reduces.
+        trial: The module and the decision.
     """
-    text = module.read_text()
-    bogus = why_undefined(text)
+    module, folder = trial.module, trial.folder
+    bogus = why_undefined(module.read_text())
     if bogus:
         return Verdict(bogus)
     results = {}
-    for name, each in (("before", None), ("after", decision)):
+    for name, each in (("before", None), ("after", trial.decision)):
         results[name] = folder / f"{name}.ll"
         flags = "-S -emit-llvm"
-        is_made = compile_with(each, module, results[name], tools, flags)
+        is_made = compile_with(each, module, results[name], trial.tools, flags)
         if not is_made or not _is_verified(results[name]):
             return Verdict(f"the verifier refuses the IR {name} the decision")
-        if re.search(r"\b(unreachable|poison|undef)\b", results[name].read_text()):
+        text = results[name].read_text()
+        if objective.has_vectors:
+            text = _VECTOR.sub("", text)
+        if re.search(r"\b(unreachable|poison|undef)\b", text):
             return Verdict("what LLVM makes of it has undefined behaviour")
     checks = {"verifier": "correct IR, with and without the decision"}
     for name, says in (
-        ("inputs", _check_inputs(module, decision, folder, tools)),
+        ("inputs", _check_inputs(objective, trial)),
         ("alive-tv", _check_refinement(module, results["after"])),
     ):
         checks[name] = says
         if says.startswith("differs"):
             return Verdict(f"{name}: {says}", checks)
-    return Verdict("", checks)
+    last = objective.check(trial)
+    return Verdict(last.bogus, {**checks, **last.checks})
 
 
 def why_undefined(text: str) -> str:
@@ -89,22 +90,31 @@ def _run_opt(*words: str | Path, check: bool = True) -> "subprocess.CompletedPro
     return run_command([llvm.opt_path(), *words], _SECONDS, check=check)
 
 
-def _check_inputs(module: Path, decision: Decision, folder: Path, tools: Tools) -> str:
-    objects = {name: folder / f"{name}.o" for name in ("before", "after")}
-    for each, path in ((None, objects["before"]), (decision, objects["after"])):
-        if not compile_with(each, module, path, tools):
+def _check_inputs(objective: Objective, trial: Trial) -> str:
+    objects = {name: trial.folder / f"{name}.o" for name in ("before", "after")}
+    for each, path in ((None, objects["before"]), (trial.decision, objects["after"])):
+        if not compile_with(each, trial.module, path, trial.tools):
             return "not checked: it does not compile"
-    return compare_results(module, objects["before"], objects["after"], folder)
+    function = trial.function if objective.has_entry else last_function(trial.module)
+    return compare_results(
+        trial.module, function, objects["before"], objects["after"], trial.folder
+    )
 
 
-def compare_results(module: Path, before: Path, after: Path, folder: Path) -> str:
+def last_function(module: Path) -> str:
+    """Returns the symbol of the last function that textual IR defines."""
+    return _DEFINED.findall(module.read_text())[-1]
+
+
+def compare_results(module: Path, function: str, before: Path, after: Path, folder: Path) -> str:
     """Runs two object files of a module with random inputs, and the module without any pass.
 
     Left out are inputs for which the function without passes ends in another way or breaks a rule
     that clang's address sanitizer knows, and inputs that take longer than 5 ms.
 
     Args:
-        module: The textual IR with one function, or several of which the last counts.
+        module: The textual IR.
+        function: The symbol of the function that is called.
         before: One object file.
         after: The other.
         folder: A scratch folder.
@@ -112,32 +122,70 @@ def compare_results(module: Path, before: Path, after: Path, folder: Path) -> st
     Returns:
         ``equal ...``, ``differs ...`` or ``not checked: ...``.
     """
-    text = module.read_text()
-    function = _DEFINED.findall(text)[-1]
-    source = folder / "harness.c"
     try:
-        source.write_text(write_harness(text, function))
-        reference, sanitizer = _build_reference(module, function, folder)
-        outputs = [
-            _run(reference),
-            *(_run(_link(each, function, folder, each.stem)) for each in (before, after)),
+        expected, sanitizer = reference_results(module, function, folder)
+        others = [
+            _texts(run_inputs(_link(each, function, folder, each.stem))) for each in (before, after)
         ]
     except NoHarnessError as error:
         return f"not checked: {error}"
     except (CommandError, subprocess.TimeoutExpired):
         return "not checked: the harness does not build or takes too long"
-    expected, *others = outputs
+    outputs = [_texts(expected), *others]
     usable = [
         number
-        for number, result in expected.items()
+        for number, result in outputs[0].items()
         if "ended" not in result and not any(each.get(number) == _LONG for each in outputs)
     ]
     for number in usable:
-        if any(each.get(number) != expected[number] for each in others):
+        if any(each.get(number) != outputs[0][number] for each in others):
             return f"differs for input {number}: {[each.get(number) for each in outputs]}"
-    if len(usable) < _MIN_INPUTS:
-        return f"not checked: only {len(usable)} of {_INPUTS} random inputs are defined"
-    return f"equal for {len(usable)} of {_INPUTS} random inputs, {sanitizer}"
+    if len(usable) < MIN_INPUTS:
+        return f"not checked: only {len(usable)} of {INPUTS} random inputs are defined"
+    return f"equal for {len(usable)} of {INPUTS} random inputs, {sanitizer}"
+
+
+def reference_results(module: Path, function: str, folder: Path) -> tuple[dict[str, Result], str]:
+    """Runs a function without any pass, with the address sanitizer if that is installed.
+
+    Args:
+        module: The textual IR.
+        function: The symbol.
+        folder: A folder, in which the harness is written to ``harness.c``.
+
+    Returns:
+        The results, and the use of the sanitizer in words.
+
+    Raises:
+        NoHarnessError: If the function cannot be called with random inputs.
+        CommandError: If the harness does not build.
+        subprocess.TimeoutExpired: If it takes too long.
+    """
+    (folder / HARNESS).write_text(write_harness(module.read_text(), function))
+    reference, sanitizer = _build_reference(module, function, folder)
+    return run_inputs(reference), sanitizer
+
+
+def run_inputs(
+    program: Path, inputs: Iterable[str] = ALL_INPUTS, repeats: int = 0
+) -> dict[str, Result]:
+    """Runs a harness.
+
+    Args:
+        program: The linked program.
+        inputs: The inputs.
+        repeats: How often the function is called again to measure its time.
+
+    Raises:
+        subprocess.TimeoutExpired: If it takes too long.
+    """
+    command: list[str | Path] = [program, str(repeats), *inputs]
+    environment = {"ASAN_OPTIONS": "detect_leaks=0:symbolize=0"}
+    return read_results(run_command(command, _SECONDS, env=environment, check=False).stdout)
+
+
+def _texts(results: Mapping[str, Result]) -> dict[str, str]:
+    return {number: each.text for number, each in results.items()}
 
 
 def _build_reference(module: Path, function: str, folder: Path) -> tuple[Path, str]:
@@ -161,17 +209,8 @@ def _link(object_file: Path, function: str, folder: Path, name: str, *options: s
     rename = f"--redefine-sym={function}={ENTRY}"
     run_command([llvm.tool_path("llvm-objcopy"), rename, object_file, renamed], _SECONDS)
     clang: list[str | Path] = [llvm.clang_path(), "-O1", "-w", *options]
-    run_command([*clang, folder / "harness.c", renamed, "-lm", "-o", program], _SECONDS)
+    run_command([*clang, folder / HARNESS, renamed, "-lm", "-o", program], _SECONDS)
     return program
-
-
-def _run(program: Path) -> dict[str, str]:
-    command: list[str | Path] = [program, "0", str(_INPUTS)]
-    done = run_command(
-        command, _SECONDS, env={"ASAN_OPTIONS": "detect_leaks=0:symbolize=0"}, check=False
-    )
-    lines = (line.partition(" ") for line in done.stdout.splitlines())
-    return {number: result for number, _, result in lines}
 
 
 def _check_refinement(module: Path, after: Path) -> str:

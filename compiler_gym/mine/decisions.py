@@ -1,4 +1,4 @@
-"""Single decisions about a compilation, and their effects on the sizes of a program.
+"""Single decisions about a compilation, and their effects on a program.
 
 Each decision has the commands of a stock LLVM that make it.
 """
@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
+from compiler_gym.tuning.size.compilation import DEFAULT_LEVEL
 from compiler_gym.tuning.size.object_file import ObjectFile, read_object
 from compiler_gym.tuning.size.ranking import shipped_parts, skippable_passes
+from compiler_gym.tuning.speed.optimizer import parts as speed_parts
 from compiler_gym.util.commands import CommandError, run_command
 from compiler_gym.util.started_programs import run_started
 
@@ -28,6 +30,9 @@ class Kind(str, Enum):
 
 # Passes that clang runs, besides those that searches leave out most often.
 _MORE_PASSES = ("loop-rotate", "loop-idiom", "correlated-propagation", "memcpyopt", "inline")
+
+# Passes that make code faster and larger, so that searches for small code have no use for them.
+_SPEED_PASSES = ("loop-vectorize", "slp-vectorizer", "loop-unroll", "loop-unroll-full")
 
 # Run once more on the result. All are passes of the -Oz pipeline or enabled in others of LLVM.
 _AGAIN = (
@@ -53,25 +58,27 @@ _FIRST = ("sroa,instcombine<no-verify-fixpoint>", "sroa,gvn")
 
 @dataclass(frozen=True)
 class Tools:
-    """The programs of an LLVM, as words of a shell.
+    """The programs of an LLVM, as words of a shell, and the level at which it is judged.
 
     Attributes:
         clang: The compiler.
         opt: The program that runs passes.
+        level: The option of clang for the level of optimisation.
     """
 
     clang: str = "clang"
     opt: str = "opt"
+    level: str = DEFAULT_LEVEL
 
     @staticmethod
-    def of(clang: Path, opt: Path) -> "Tools":
+    def of(clang: Path, opt: Path, level: str = DEFAULT_LEVEL) -> "Tools":
         """Returns the tools at two paths."""
-        return Tools(shlex.quote(str(clang)), shlex.quote(str(opt)))
+        return Tools(shlex.quote(str(clang)), shlex.quote(str(opt)), level)
 
 
 @dataclass(frozen=True, order=True)
 class Decision:
-    """A decision that differs from those of ``clang -Oz``.
+    """A decision that differs from those of clang at the same level of optimisation.
 
     Attributes:
         kind: What it is about.
@@ -101,7 +108,7 @@ class Decision:
             flags: The options of clang that say what the result is: ``-c``, ``-S`` or
                 ``-S -emit-llvm``.
         """
-        clang = f"{tools.clang} -Oz"
+        clang = f"{tools.clang} {tools.level}"
         end = f"{flags} {{}} -o {output}"
         if self.kind is Kind.OPTION:
             return f"{clang} -mllvm {shlex.quote(self.text)} {end.format(source)}"
@@ -113,7 +120,9 @@ class Decision:
         code = f"{clang} -Xclang -disable-llvm-passes -x ir {end.format('-')}"
         return f"{clang} -emit-llvm -c {source} -o - | {passes} | {code}"
 
-    def steps(self, source: Path, folder: Path, tools: Tools) -> list[list[str]]:
+    def steps(
+        self, source: Path, folder: Path, tools: Tools, flags: Sequence[str] = ("-c",)
+    ) -> list[list[str]]:
         """Returns commands without a shell that do the same, with files in place of pipes.
 
         Args:
@@ -121,10 +130,11 @@ class Decision:
             folder: Where the last command writes ``OUTPUT``. ``OPTIMISED`` is expected there if the
                 decision is about passes that run once more.
             tools: The LLVM.
+            flags: The options of clang that say what the result is, as in :meth:`command`.
         """
-        clang = [*shlex.split(tools.clang), "-Oz", _NO_REPORTS]
+        clang = [*shlex.split(tools.clang), tools.level, _NO_REPORTS]
         passes = [*shlex.split(tools.opt), f"-passes={self._pipeline}"]
-        end = ["-c", "-o", str(folder / OUTPUT)]
+        end = [*flags, "-o", str(folder / OUTPUT)]
         changed = str(folder / "changed.bc")
         if self.kind is Kind.OPTION:
             return [[*clang, "-mllvm", self.text, *end, str(source)]]
@@ -144,13 +154,27 @@ class Decision:
 
 def baseline_command(source: str, output: str, tools: Tools = Tools(), flags: str = "-c") -> str:
     """Returns the line for a shell that compiles without any decision."""
-    return f"{tools.clang} -Oz {flags} {source} -o {output}"
+    return f"{tools.clang} {tools.level} {flags} {source} -o {output}"
 
 
 def known_decisions() -> list[Decision]:
-    """Returns the decisions that are tried: options, passes left out, and passes added."""
+    """Returns the decisions that are tried at -Oz: options, passes left out, and passes added."""
     options = _singles(part.options for part in shipped_parts() if not part.passes)
-    left_out = (*skippable_passes(), *_MORE_PASSES)
+    return _decisions(options, (*skippable_passes(), *_MORE_PASSES))
+
+
+def known_speed_decisions() -> list[Decision]:
+    """Returns the decisions that are tried at -O3.
+
+    Options are those of searches for fast and for small code, except those about alignment.
+    """
+    parts = (*speed_parts(), *shipped_parts())
+    options = _singles(part.options for part in parts if not part.passes)
+    left_out = (*skippable_passes(), *_MORE_PASSES, *_SPEED_PASSES)
+    return _decisions([each for each in options if "align" not in each], left_out)
+
+
+def _decisions(options: Iterable[str], left_out: Iterable[str]) -> list[Decision]:
     return [
         *(Decision(Kind.OPTION, each) for each in options),
         *(Decision(Kind.WITHOUT, each) for each in dict.fromkeys(left_out)),
@@ -175,8 +199,8 @@ class Saving:
 
     Attributes:
         function: The symbol.
-        before: Its bytes with ``clang -Oz``.
-        after: Its bytes with the decision as well; fewer.
+        before: Its cost without the decision: bytes, or instructions that it executes.
+        after: Its cost with the decision; lower.
     """
 
     function: str
@@ -185,7 +209,7 @@ class Saving:
 
     @property
     def saved(self) -> int:
-        """The bytes by which it is smaller."""
+        """The difference of the costs."""
         return self.before - self.after
 
 
@@ -195,8 +219,8 @@ class Effect:
 
     Attributes:
         decision: The decision.
-        net: The bytes of code by which the whole program is smaller; negative if it is larger.
-        savings: The functions that are smaller, the largest saving first.
+        net: The cost that it saves in all functions together; negative if they cost more.
+        savings: The functions that cost less, the largest saving first.
     """
 
     decision: Decision
@@ -205,7 +229,7 @@ class Effect:
 
     @property
     def saved(self) -> int:
-        """The bytes by which the functions that are smaller are smaller."""
+        """The cost that it saves in the functions that cost less."""
         return sum(each.saved for each in self.savings)
 
 
@@ -217,7 +241,7 @@ def scratch_environment(folder: Path) -> dict[str, str]:
 def compile_with(
     decision: Decision | None, source: Path, output: Path, tools: Tools, flags: str = "-c"
 ) -> bool:
-    """Compiles IR with a decision, or as ``clang -Oz`` does. Returns whether that worked."""
+    """Compiles IR with a decision or, if None, as clang does. Returns whether that worked."""
     words = shlex.quote(str(source)), shlex.quote(str(output))
     if decision is None:
         line = baseline_command(*words, tools, flags)
@@ -277,12 +301,18 @@ def _measure_quickly(
     decision: Decision, source: Path, folder: Path, tools: Tools
 ) -> ObjectFile | None:
     """Does what :func:`measure` does, with compilers that are loaded already."""
+    is_made = run_quickly(decision.steps(source, folder, tools))
+    return read_object(folder / OUTPUT) if is_made else None
+
+
+def run_quickly(steps: Iterable[Sequence[str]]) -> bool:
+    """Runs commands with compilers that are loaded already. Returns whether that worked."""
     try:
-        for step in decision.steps(source, folder, tools):
+        for step in steps:
             run_started(step, COMPILE_SECONDS)
     except (CommandError, subprocess.TimeoutExpired):
-        return None
-    return read_object(folder / OUTPUT)
+        return False
+    return True
 
 
 def _savings(before: Mapping[str, int], after: Mapping[str, int]) -> tuple[Saving, ...]:

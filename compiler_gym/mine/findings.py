@@ -8,22 +8,16 @@ import stat
 import tempfile
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
-from compiler_gym.mine.decisions import (
-    Decision,
-    Kind,
-    Tools,
-    baseline_command,
-    compile_with,
-    measure,
-)
-from compiler_gym.mine.reduction import SCRIPT, code_lines, script
+from compiler_gym.mine.decisions import Decision, Kind, Tools, baseline_command, compile_with
+from compiler_gym.mine.objective import Objective, Trial
+from compiler_gym.mine.reduction import code_lines
+from compiler_gym.mine.scripts import MODULE, SCRIPT
 from compiler_gym.util.filesystem import atomic_file_write
 
 FACTS = "finding.json"
-MODULE = "reduced.ll"
 
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9]+")
 _OPCODE = re.compile(
@@ -44,7 +38,7 @@ class Member:
     Attributes:
         program: The program.
         function: The symbol.
-        saved: The bytes that the decision saves of it.
+        saved: The cost that the decision saves of it.
     """
 
     program: str
@@ -61,13 +55,14 @@ class Finding:
         kind: The kind of the decision: option, without, before or after.
         text: The option or the pass.
         title: The decision in words.
-        before: The bytes of the reduced function with ``clang -Oz``.
-        after: The bytes with the decision.
+        before: The cost of the reduced function without the decision: bytes, or instructions that
+            it executes.
+        after: The cost with the decision.
         lines: The lines of its IR.
         is_complete: Whether the reduction came to its end.
         shape: The instructions of the reduced function, each once.
         checks: The result of each check.
-        versions: For each LLVM, the bytes without and with the decision, or why there are none.
+        versions: For each LLVM, the costs without and with the decision, or why there are none.
         members: The functions of the programs that were reduced to it.
     """
 
@@ -91,7 +86,7 @@ class Finding:
 
     @property
     def saved(self) -> int:
-        """The bytes saved of all functions that were reduced to it."""
+        """The cost saved of all functions that were reduced to it."""
         return sum(each.saved for each in self.members)
 
 
@@ -127,17 +122,25 @@ class Findings:
                 _write_facts(self._folder / finding.name, finding)
             return finding
 
-    def add(self, finding: Finding, module: Path, report: str, tools: Tools) -> None:
-        """Writes a finding to a folder of its own, which is there whole or not at all."""
+    def add(self, finding: Finding, objective: Objective, trial: Trial) -> None:
+        """Writes a finding to a folder of its own, which is there whole or not at all.
+
+        Args:
+            finding: The finding.
+            objective: The cost that the decision reduces.
+            trial: The reduced function.
+        """
+        report = write_report(finding, objective, trial)
         with self._lock:
             self._folder.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryDirectory(dir=self._folder, prefix=".writing-") as temporary:
                 folder = Path(temporary) / finding.name
                 folder.mkdir()
-                shutil.copyfile(module, folder / MODULE)
+                shutil.copyfile(trial.module, folder / MODULE)
+                for name, text in objective.files(trial.module.read_text(), trial.function).items():
+                    (folder / name).write_text(text)
                 path = folder / SCRIPT
-                least = finding.before - finding.after
-                path.write_text(script(finding.decision, least, tools, is_guarded=False))
+                path.write_text(objective.script(trial, is_guarded=False))
                 path.chmod(path.stat().st_mode | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
                 (folder / "README.md").write_text(report)
                 _write_facts(folder, finding)
@@ -164,48 +167,48 @@ def name_of(decision: Decision, shape: str) -> str:
     return _NOT_IN_NAMES.sub("-", f"{decision.title} {digest}".lower()).strip("-")
 
 
-def versions_of(
-    decision: Decision, module: Path, folder: Path, others: Mapping[str, Tools]
-) -> dict[str, str]:
-    """Returns for each LLVM the bytes of a module without and with a decision, in words."""
-    older = folder / "older.ll"
-    older.write_text(_NEW_IN_IR.sub("", module.read_text()))
+def versions_of(objective: Objective, trial: Trial, others: Mapping[str, Tools]) -> dict[str, str]:
+    """Returns for each LLVM the costs of a function without and with a decision, in words."""
+    older = trial.folder / "older.ll"
+    older.write_text(_NEW_IN_IR.sub("", trial.module.read_text()))
     found = {}
     for version, tools in others.items():
-        source = next((s for s in (module, older) if measure(None, s, folder, tools)), None)
-        before = measure(None, source, folder, tools) if source else None
-        after = measure(decision, source, folder, tools) if source else None
+        before = after = None
+        for source in (trial.module, older):
+            if before is None:
+                before, after = objective.compare(replace(trial, module=source, tools=tools))
         if before is None:
             found[version] = "it does not read this IR"
         elif after is None:
-            found[version] = f"{before.all} bytes; it does not know this decision"
+            found[version] = f"{before} {objective.unit}; it does not know this decision"
         else:
-            found[version] = f"{before.all} bytes, {after.all} with the decision"
+            found[version] = f"{before} {objective.unit}, {after} with the decision"
     return found
 
 
-def write_report(finding: Finding, module: Path, folder: Path, tools: Tools) -> str:
+def write_report(finding: Finding, objective: Objective, trial: Trial) -> str:
     """Returns the report of a finding: title, IR, commands, expected and actual code."""
-    decision = finding.decision
+    decision, module, unit = finding.decision, trial.module, objective.unit
+    clang = f"clang {objective.level}"
     code = {}
     for name, each in (("actual", None), ("expected", decision)):
-        path = folder / f"{name}.s"
-        compile_with(each, module, path, tools, "-S")
+        path = trial.folder / f"{name}.s"
+        compile_with(each, module, path, trial.tools, "-S")
         code[name] = _instructions(path.read_text())
+    named = Tools(level=objective.level)
+    commands = (
+        baseline_command(MODULE, "before.o", named),
+        decision.command(MODULE, "after.o", named),
+        objective.show_command,
+    )
     parts = [
-        f"# clang -Oz makes {finding.before} bytes, and {finding.after} {finding.title}",
+        f"# {clang} {objective.verb} {finding.before} {unit}, and {finding.after} {finding.title}",
         _block("llvm", "\n".join(module.read_text().splitlines())),
         "Commands:",
-        _block(
-            "sh",
-            baseline_command(MODULE, "before.o")
-            + "\n"
-            + decision.command(MODULE, "after.o")
-            + "\nllvm-size before.o after.o",
-        ),
-        f"Expected, {finding.after} bytes ({finding.title}):",
+        _block("sh", "\n".join(commands)),
+        f"Expected, {finding.after} {unit} ({finding.title}):",
         _block("asm", code["expected"]),
-        f"Actual, {finding.before} bytes (`clang -Oz`):",
+        f"Actual, {finding.before} {unit} (`{clang}`):",
         _block("asm", code["actual"]),
         "Versions tried:",
         _items(finding.versions),

@@ -4,6 +4,8 @@ import ctypes
 import re
 from dataclasses import dataclass
 
+HARNESS = "harness.c"
+"""The name of the program's file."""
 ENTRY = "mined_function"
 """The name that the function has in the program."""
 
@@ -29,6 +31,11 @@ _TYPES = {
     "ptr": "void *",
 }
 _MAX_PARAMETERS = 16
+_DEFINED = re.compile("([0-9a-f]{16}) ([0-9]+)")
+INPUTS = 60
+"""The number of random inputs."""
+MIN_INPUTS = 10
+"""The number of inputs for which a function must come to its end."""
 
 
 class NoHarnessError(ValueError):
@@ -55,9 +62,14 @@ class Signature:
 def write_harness(module: str, function: str) -> str:
     """Returns the C program, which defines all that the module only declares.
 
-    Its arguments are the first and the last of the inputs, which are numbers. It prints a line for
-    each: the number, a digest of what the function returns, writes and calls; or that it ended in
-    another way.
+    Its arguments are the number of repetitions, and the inputs, which are numbers as well. It
+    prints a line for each input: the number, a digest of what the function returns, writes and
+    calls, and a cost; or that it ended in another way.
+
+    With 0 repetitions, the cost is the number of instructions that the function counts by
+    ``mined_left``. When that is negative, it calls ``mined_over``. Otherwise, the cost is the time
+    of all repetitions in nanoseconds, with the time to restore the buffers that the function
+    changes.
 
     Args:
         module: The textual IR.
@@ -80,6 +92,7 @@ def write_harness(module: str, function: str) -> str:
         for index, name in enumerate(names)
     ]
     fills = [f"  fill(g{index}, {index});" for index in range(len(names))]
+    others = ", ".join(f"g{index}" for index in range(len(names)))
     ends = [f"  mix_bytes(g{index});" for index in range(len(names))]
     arguments = [_argument(each, index) for index, each in enumerate(signature.parameters)]
     call = f"{ENTRY}({', '.join(arguments)})"
@@ -95,6 +108,8 @@ def write_harness(module: str, function: str) -> str:
         "declaration": f"{signature.result} {ENTRY}({', '.join(signature.parameters) or 'void'});",
         "stubs": "\n".join((*filter(None, stubs),)),
         "externs": "\n".join(externs),
+        "buffers": str(len(names)),
+        "others": others or "0",
         "fills": "\n".join(fills),
         "call": call,
         "ends": "\n".join(ends),
@@ -103,6 +118,31 @@ def write_harness(module: str, function: str) -> str:
     for key, value in pieces.items():
         text = text.replace(f"@{key}@", value)
     return text
+
+
+@dataclass(frozen=True)
+class Result:
+    """The result of a call.
+
+    Attributes:
+        text: A digest of what the function does, or how it ended.
+        cost: The instructions or nanoseconds.
+        is_defined: Whether it came to its end.
+    """
+
+    text: str
+    cost: int
+    is_defined: bool
+
+
+def read_results(printed: str) -> dict[str, Result]:
+    """Returns the results that a harness has printed, by the number of the input."""
+    found = {}
+    for line in printed.splitlines():
+        number, _, rest = line.partition(" ")
+        match = _DEFINED.fullmatch(rest)
+        found[number] = Result(match[1], int(match[2]), True) if match else Result(rest, 0, False)
+    return found
 
 
 def _signature(match: "re.Match[str]") -> Signature:
@@ -189,11 +229,16 @@ _PROGRAM = """\
 #include <sys/mman.h>
 #include <sys/time.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { SIZE = 4096, BUFFERS = 18, MICROSECONDS = 5000 };
+#ifndef MICROSECONDS
+#define MICROSECONDS 5000
+#endif
+enum { SIZE = 4096, LINE = 64, BUFFERS = 18, OTHERS = @buffers@, MAX_STEPS = 100000 };
 static unsigned char *const region = (unsigned char *)0x20000000;
-static uint64_t state, digest, number;
+static uint64_t state, digest, number, repeats, elapsed;
+int64_t mined_left = MAX_STEPS;
 
 static uint64_t next(void) {
   state ^= state << 13; state ^= state >> 7; state ^= state << 17;
@@ -245,19 +290,64 @@ static void fill(unsigned char *bytes, int index) {
   }
 }
 static void report(void) {
-  printf("%llu %016llx\\n", (unsigned long long)number, (unsigned long long)digest);
+  uint64_t cost = repeats ? elapsed : MAX_STEPS - (uint64_t)mined_left;
+  printf("%llu %016llx %llu\\n", (unsigned long long)number, (unsigned long long)digest,
+         (unsigned long long)cost);
+  fflush(stdout);
+  _exit(0);
+}
+void mined_over(void) {
+  printf("%llu takes too long\\n", (unsigned long long)number);
   fflush(stdout);
   _exit(0);
 }
 @declaration@
 @externs@
 @stubs@
+static void call(void) {
+  digest = 1;
+  @call@
+}
+static unsigned char *buffer(int i) {
+  static unsigned char *const others[] = {@others@};
+  return i < BUFFERS ? region + i * SIZE : others[i - BUFFERS];
+}
+static uint64_t now(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return time.tv_sec * 1000000000ull + time.tv_nsec;
+}
+/* Calls it again and again with the same input: the lines that it has changed are restored. */
+static void measure(uint64_t at_call) {
+  enum { LINES = (BUFFERS + OTHERS) * (SIZE / LINE) };
+  static unsigned char saved[LINES][LINE], *places[LINES];
+  static int changed[LINES];
+  int count = 0;
+  for (int i = 0; i < LINES; i++) {
+    places[i] = buffer(i / (SIZE / LINE)) + i % (SIZE / LINE) * LINE;
+    memcpy(saved[i], places[i], LINE);
+  }
+  call();
+  for (int i = 0; i < LINES; i++) {
+    if (memcmp(saved[i], places[i], LINE)) changed[count++] = i;
+  }
+  uint64_t begin = now();
+  for (uint64_t left = repeats; left; left--) {
+    for (int i = 0; i < count; i++) memcpy(places[changed[i]], saved[changed[i]], LINE);
+    state = at_call;
+    call();
+  }
+  elapsed = now() - begin;
+}
 static void run(void) {
   state = number * 0x9E3779B97F4A7C15u + 1;
-  digest = 1;
   for (int i = 0; i < BUFFERS; i++) fill(region + i * SIZE, i);
 @fills@
-  @call@
+  if (repeats) {
+    measure(state);
+  } else {
+    call();
+  }
   for (int i = 0; i < BUFFERS; i++) mix_bytes(region + i * SIZE);
 @ends@
   report();
@@ -265,13 +355,15 @@ static void run(void) {
 int main(int argc, char **argv) {
   void *got = mmap(region, BUFFERS * SIZE, PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
-  if (argc != 3 || got != region) return 2;
-  for (number = strtoul(argv[1], 0, 10); number < strtoul(argv[2], 0, 10); number++) {
+  if (argc < 3 || got != region) return 2;
+  repeats = strtoul(argv[1], 0, 10);
+  for (int i = 2; i < argc; i++) {
+    number = strtoul(argv[i], 0, 10);
     fflush(stdout);
     pid_t child = fork();
     if (child == 0) {
       struct itimerval limit = {{0, 0}, {0, MICROSECONDS}};
-      setitimer(ITIMER_VIRTUAL, &limit, 0);
+      if (!repeats) setitimer(ITIMER_VIRTUAL, &limit, 0);
       run();
     }
     int status = 0;

@@ -18,16 +18,16 @@ from compiler_gym.datasets import Datasets
 from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.mine.decisions import Decision
 from compiler_gym.mine.findings import (
-    MODULE,
     Finding,
     Findings,
     Member,
     name_of,
     shape_of,
     versions_of,
-    write_report,
 )
+from compiler_gym.mine.objective import Trial
 from compiler_gym.mine.programs import Program
+from compiler_gym.mine.scripts import MODULE
 from compiler_gym.mine.work import (
     Candidate,
     Reduction,
@@ -42,8 +42,6 @@ from compiler_gym.util.filesystem import atomic_file_write, file_lock
 from compiler_gym.util.shell_format import plural
 
 _POLL_SECONDS = 0.2
-# Reducing larger functions takes longer than a look at the next one.
-_MAX_FUNCTION_BYTES = 2000
 
 
 @dataclass(frozen=True)
@@ -83,11 +81,11 @@ class Row:
 
     Attributes:
         decision: The decision in words.
-        files: The programs in which a function is smaller with it.
+        files: The programs in which a function costs less with it.
         functions: These functions.
-        saved: The bytes by which these are smaller.
-        net: The bytes by which all programs are smaller; negative if they are larger.
-        share: ``saved`` as a share of all code.
+        saved: The cost that it saves in these.
+        net: The cost that it saves in all functions; negative if they cost more.
+        share: ``saved`` as a share of the cost of all functions.
         findings: How many distinct findings there are.
     """
 
@@ -129,7 +127,7 @@ class Mine:
     why_bogus: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.findings = Findings(self.folder / "findings")
+        self.findings = Findings(self.folder / self.settings.objective.findings)
         self._stop = threading.Event()
         self._adopting = threading.Lock()
         self._units: dict[str, Path] = {}
@@ -240,7 +238,7 @@ class Mine:
         """
         folder = Path(tempfile.mkdtemp(dir=scratch))
         try:
-            path = program.write(self.datasets, folder)
+            path = program.write(self.datasets, folder, self.settings.objective.level)
         except (BenchmarkInitError, ValueError) as error:
             self.fail(program.name, str(error))
             return None
@@ -265,18 +263,19 @@ class Mine:
         _write(self.folder / "programs" / f"{scanned.key}.json", scanned.as_json())
         self.scanned.append(scanned)
         decisions = plural(len(scanned.effects), "decision")
-        self.report(f"{scanned.program}: smaller functions with {decisions}")
+        self.report(f"{scanned.program}: {self.settings.objective.gain} with {decisions}")
 
     def candidates(self) -> list[Candidate]:
         """Returns the functions to reduce: of each decision the one that gains most, and so on."""
         self.scanned.sort(key=lambda each: each.program)
+        settings = self.settings
         groups: dict[Decision, list[Candidate]] = defaultdict(list)
         for program in self.scanned:
             for effect in program.effects:
                 groups[effect.decision] += [
                     Candidate(program, effect.decision, each)
                     for each in effect.savings
-                    if each.saved >= self.settings.least and each.before <= _MAX_FUNCTION_BYTES
+                    if settings.objective.is_promising(each, settings.least)
                 ]
         rounds: list[tuple[int, Candidate]] = []
         for group in groups.values():
@@ -285,7 +284,7 @@ class Mine:
             names: dict[str, Candidate] = {}
             for each in group:
                 names.setdefault(each.saving.function, each)
-            rounds += enumerate([*names.values()][: self.settings.per_decision])
+            rounds += enumerate([*names.values()][: settings.per_decision])
         return [each for _, each in sorted(rounds, key=lambda item: item[0])]
 
     def _take(self, candidate: Candidate, scratch: Path) -> None:
@@ -349,6 +348,15 @@ class Mine:
             return Outcome("known", known.name)
         module = folder / MODULE
         module.write_text(reduction.module)
+        objective = settings.objective
+        trial = Trial(
+            module,
+            saving.function,
+            decision,
+            objective.saving_of(reduction.before, reduction.after),
+            settings.tools,
+            folder,
+        )
         finding = Finding(
             name=name_of(decision, shape),
             kind=decision.kind.value,
@@ -360,11 +368,10 @@ class Mine:
             is_complete=reduction.is_complete,
             shape=shape,
             checks={**reduction.checks},
-            versions=versions_of(decision, module, folder, settings.versions),
+            versions=versions_of(objective, trial, settings.versions),
             members=[member],
         )
-        report = write_report(finding, module, folder, settings.tools)
-        self.findings.add(finding, module, report, settings.tools)
+        self.findings.add(finding, objective, trial)
         return Outcome("found", finding.name)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from compiler_gym.datasets import BenchmarkUri, Datasets
 from compiler_gym.errors import BenchmarkInitError
-from compiler_gym.tuning.size.compilation import Compilation
+from compiler_gym.tuning.size.compilation import DEFAULT_LEVEL, Compilation
 from compiler_gym.tuning.size.inputs import ProjectSource, known_program, read_compile_commands
 from compiler_gym.util import llvm_tools as tools
 from compiler_gym.util.commands import CommandError, run_command
@@ -26,17 +26,22 @@ class Program:
     name: str
     source: ProjectSource | None = None
 
-    def write(self, datasets: Datasets, folder: Path) -> Path:
-        """Writes bitcode on which no pass has run, whose functions are marked for size.
+    def write(self, datasets: Datasets, folder: Path, level: str = DEFAULT_LEVEL) -> Path:
+        """Writes bitcode on which no pass has run.
+
+        Args:
+            datasets: Where benchmarks are looked up.
+            folder: The folder.
+            level: The option of clang for the level of optimisation. Functions are marked for it.
 
         Raises:
             Exception: Any error of :meth:`Datasets.benchmark`.
             BenchmarkInitError: If the program does not compile.
         """
         if self.source is None:
-            return known_program(datasets, self.name, folder).path
+            return known_program(datasets, self.name, folder, level == DEFAULT_LEVEL).path
         clang = tools.tool_path("clang++" if self.source.is_cxx else "clang")
-        options = (*self.source.options, "-g0", "-fno-lto", "-w")
+        options = (*self.source.options, level, "-g0", "-fno-lto", "-w")
         compilation = Compilation(clang, Path(self.source.source), options)
         unit = folder / "unit.bc"
         try:

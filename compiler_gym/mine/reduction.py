@@ -1,58 +1,20 @@
-"""Takes a function out of a program, and reduces it as long as a decision still saves bytes."""
+"""Takes a function out of a program, and reduces it as long as a decision still saves enough."""
 
 import re
-import shlex
 import shutil
 import stat
 import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from compiler_gym.mine.decisions import Decision, Tools, baseline_command, scratch_environment
+from compiler_gym.mine.decisions import scratch_environment
+from compiler_gym.mine.objective import Objective, Trial
+from compiler_gym.mine.scripts import MODULE, SCRIPT
 from compiler_gym.util import llvm_tools as llvm
 from compiler_gym.util.commands import CommandError, run_command
 
-SCRIPT = "check.sh"
 _TOOL_SECONDS = 120
-
-# IR that means nothing: a reducer would soon leave nothing else.
-NONSENSE = (
-    r"(^|[^%@.A-Za-z0-9_])(undef|poison|unreachable)($|[^A-Za-z0-9_])"
-    r"|(load|store) .*, ptr null|getelementptr .*ptr null|br i1 (true|false)"
-    r"|(div|rem) (exact )?i[0-9]+ .*, 0$"
-    r"|(nonnull|dereferenceable\([0-9]+\)) null|call .* null\("
-)
-
-_SCRIPT = """\
-#!/bin/bash
-# {title}
-#
-# usage: {name} [FILE]    with textual IR or bitcode, by default {input} beside this script
-#
-# Exit code 0: the decision saves {least} bytes or more. Another LLVM: CLANG=... OPT=... {name}
-set -o pipefail
-clang=${CLANG:-{clang}}
-opt=${OPT:-{opt}}
-size=${SIZE:-{size}}
-input=$(realpath "${1:-$(dirname "$0")/{input}}") || exit 1
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-{guard}{baseline} 2>/dev/null || exit 1
-{decision} 2>/dev/null || exit 1
-bytes() { "$size" "$1" | awk 'END { print $1 + $2 }'; }
-before=$(bytes before.o) after=$(bytes after.o)
-[ -n "$QUIET" ] || echo "clang -Oz: $before bytes; {title}: $after bytes"
-# Less than this is no function.
-[ "$after" -ge 4 ] && [ $((before - after)) -ge {least} ]
-"""
-
-_GUARD = """\
-case $input in
-  *.ll) ! grep -Eq {pattern} "$input" || exit 1 ;;
-esac
-"""
 
 _KEEPING = """\
 #!/bin/bash
@@ -73,14 +35,13 @@ _PREPARATIONS = (
 
 _INLINED = f"cgscc(inline,{_PREPARATIONS[0]})"
 
-# What would make other programs of it: of the attributes, minsize has to stay.
+# Passes that change the meaning of the program. Attributes are removed later.
 _LEFT_OUT = (
     "attributes,target-features-attr,operands-poison,operands-nan,volatile,syncscopes,"
     "atomic-ordering"
 )
 _GROUP = re.compile(r"^(attributes #\d+ = \{)(.*)\}$", re.MULTILINE)
 _ATTRIBUTE = re.compile(r'"[^"]*"="[^"]*"|"[^"]*"|[^\s"]+\([^)]*\)|[^\s"]+')
-_KEPT_ATTRIBUTES = ("minsize", "optsize")
 
 
 @dataclass(frozen=True)
@@ -122,57 +83,52 @@ def _without_metadata(text: str) -> str:
     return "\n".join(each for each in lines if not each.startswith("!")) + "\n"
 
 
-def script(decision: Decision, least: int, tools: Tools, is_guarded: bool) -> str:
-    """Returns the script that says whether a decision makes a module smaller.
+def extract(
+    program: Path, function: str, more: Sequence[str], folder: Path, objective: Objective
+) -> Path | None:
+    """Takes a function out of a program, with its constants.
 
     Args:
-        decision: The decision.
-        least: How many bytes it has to save.
-        tools: The LLVM.
-        is_guarded: Whether modules with undefined behaviour that shows are refused.
+        program: The program.
+        function: The symbol.
+        more: Further options of ``llvm-extract``.
+        folder: Where the textual IR is written, and scratch files.
+        objective: Has the attributes that are removed.
     """
-    named = Tools('"$clang"', '"$opt"')
-    guard = _GUARD.replace("{pattern}", shlex.quote(NONSENSE)) if is_guarded else ""
-    values = {
-        "title": decision.title,
-        "name": SCRIPT,
-        "input": "reduced.ll",
-        "least": str(least),
-        "clang": tools.clang,
-        "opt": tools.opt,
-        "size": shlex.quote(str(llvm.llvm_size_path())),
-        "guard": guard,
-        "baseline": baseline_command('"$input"', "before.o", named),
-        "decision": decision.command('"$input"', "after.o", named),
-    }
-    text = _SCRIPT
-    for name, value in values.items():
-        text = text.replace(f"{{{name}}}", value)
-    return text
+    bitcode, path = folder / "extracted.bc", folder / "extracted.ll"
+    strip = "-passes=forceattrs,globaldce,strip-dead-prototypes"
+    removed = [f"-force-remove-attribute={each}" for each in objective.removed_attributes]
+    commands: list[list[str | Path]] = [
+        [llvm.llvm_extract_path(), f"--func={function}", *more, "--keep-const-init", program],
+        [llvm.opt_path(), strip, *removed, "-strip-debug", "-S", bitcode],
+    ]
+    try:
+        for command, output in zip(commands, (bitcode, path), strict=True):
+            run_command([*command, "-o", output], _TOOL_SECONDS, env=scratch_environment(folder))
+    except (CommandError, subprocess.TimeoutExpired):
+        return None
+    return path
 
 
 class Reducer:
     """Reduces one function, in a scratch folder of its own.
 
     Args:
-        decision: The decision that makes it smaller.
-        least: How many bytes it has to save.
-        tools: The LLVM.
-        folder: The scratch folder.
+        objective: The cost that the decision reduces.
+        trial: The function and the decision. The module is the program.
         seconds: How long ``llvm-reduce`` may take.
     """
 
-    def __init__(self, decision: Decision, least: int, tools: Tools, folder: Path, seconds: float):
-        self._decision = decision
-        self._least = least
-        self._tools = tools
-        self._folder = folder
+    def __init__(self, objective: Objective, trial: Trial, seconds: float):
+        self._objective = objective
+        self._trial = trial
+        self._folder = trial.folder
         self._seconds = seconds
-        self._environment = scratch_environment(folder)
+        self._environment = scratch_environment(trial.folder)
 
-    def reduce(self, program: Path, function: str) -> Reduced | None:
+    def reduce(self) -> Reduced | None:
         """Returns the reduced function; None if it does not show the saving by itself."""
-        module = self._prepared(program, function)
+        module = self._prepared()
         if module is None:
             return None
         bare = self._folder / "bare.ll"
@@ -190,7 +146,7 @@ class Reducer:
             is_guarded: Whether modules with undefined behaviour that shows are refused.
         """
         path = self._folder / SCRIPT
-        path.write_text(script(self._decision, self._least, self._tools, is_guarded))
+        path.write_text(self._objective.script(self._trial, is_guarded))
         try:
             done = run_command(
                 ["/bin/bash", path, module], _TOOL_SECONDS, env=self._environment, check=False
@@ -199,8 +155,9 @@ class Reducer:
             return False
         return done.returncode == 0
 
-    def _prepared(self, program: Path, function: str) -> Path | None:
-        """Takes a function out, as clean IR if that shows the saving."""
+    def _prepared(self) -> Path | None:
+        """Takes the function out, as clean IR if that shows the saving."""
+        program = self._trial.module
         inlined = self._folder / "inlined.bc"
         more: tuple[str, ...]
         for source, more in ((program, ()), (program, ("--recursive",)), (inlined, ())):
@@ -208,7 +165,7 @@ class Reducer:
                 llvm.opt_path(), f"-passes={_INLINED}", program, "-o", inlined
             ):
                 continue
-            extracted = self._extracted(source, function, more)
+            extracted = self._extracted(source, more)
             if extracted is None:
                 continue
             for number, passes in enumerate(_PREPARATIONS):
@@ -220,17 +177,16 @@ class Reducer:
                 return extracted
         return None
 
-    def _extracted(self, program: Path, function: str, more: Sequence[str]) -> Path | None:
-        """Takes a function out, with its constants; None if it does not show the saving."""
-        bitcode, path = self._folder / "extracted.bc", self._folder / "extracted.ll"
-        # Unwind tables would be counted.
-        strip = "-passes=forceattrs,globaldce,strip-dead-prototypes"
-        extract: list[str | Path] = [llvm.llvm_extract_path(), f"--func={function}", *more]
-        attributes = ("-force-remove-attribute=uwtable", "-strip-debug")
-        is_made = self._run(*extract, "--keep-const-init", program, "-o", bitcode) and self._run(
-            llvm.opt_path(), strip, *attributes, bitcode, "-S", "-o", path
-        )
-        return path if is_made and self.shows(path, is_guarded=False) else None
+    def _extracted(self, program: Path, more: Sequence[str]) -> Path | None:
+        """Takes the function out; None if it does not show the saving."""
+        path = extract(program, self._trial.function, more, self._folder, self._objective)
+        if path is None:
+            return None
+        variables = self._objective.prepare(replace(self._trial, module=path))
+        if variables is None:
+            return None
+        self._environment |= variables
+        return path if self.shows(path, is_guarded=False) else None
 
     def _run(self, *command: str | Path) -> bool:
         try:
@@ -240,13 +196,14 @@ class Reducer:
         return True
 
     def _reduced(self, module: Path) -> Reduced:
-        kept = self._folder / "reduced.ll"
+        kept = self._folder / MODULE
         shutil.copyfile(module, kept)
         test = self._folder / "test.sh"
         test.write_text(_KEEPING.format(script=SCRIPT, kept=kept.name))
         test.chmod(test.stat().st_mode | stat.S_IXUSR)
         command: list[str | Path] = [llvm.tool_path("llvm-reduce"), "-j=1", f"--test={test}"]
-        command += [f"--skip-delta-passes={_LEFT_OUT}", module, "-o", self._folder / "last.ll"]
+        left_out = ",".join((_LEFT_OUT, *self._objective.fixed_parts))
+        command += [f"--skip-delta-passes={left_out}", module, "-o", self._folder / "last.ll"]
         try:
             run_command(command, self._seconds, cwd=self._folder, env=self._environment)
         except (CommandError, subprocess.TimeoutExpired):
@@ -260,7 +217,7 @@ class Reducer:
             text = module.read_text()
             match = [*_GROUP.finditer(text)][number]
             names = _ATTRIBUTE.findall(match[2])
-            fewest = [each for each in names if each in _KEPT_ATTRIBUTES]
+            fewest = [each for each in names if each in self._objective.kept_attributes]
             choices = [fewest] + [[one for one in names if one != each] for each in names]
             for choice in choices:
                 group = f"{match[1]} {' '.join(choice)} }}"

@@ -160,8 +160,10 @@ def _on_this_node(settings: Settings) -> Settings:
     Raises:
         ValueError: If it has another version than the mine.
     """
+    settings.objective.check_machine()
     clang = tools.clang_path()
     version, expected = tools.tool_version(clang), next(iter(settings.versions))
     if expected.removeprefix("LLVM ") not in version:
         raise ValueError(f"expected {expected} on every node, found {version}; try to install it")
-    return replace(settings, tools=Tools.of(clang, tools.opt_path()))
+    own = Tools.of(clang, tools.opt_path(), settings.objective.level)
+    return replace(settings, tools=own)

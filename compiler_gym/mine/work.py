@@ -3,13 +3,15 @@
 import hashlib
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from compiler_gym.mine.checks import check
-from compiler_gym.mine.decisions import Decision, Effect, Kind, Saving, Tools, measure, scan
+from compiler_gym.mine.decisions import Decision, Effect, Kind, Saving, Tools
+from compiler_gym.mine.objective import Objective, Trial
 from compiler_gym.mine.reduction import Reducer
+from compiler_gym.mine.size import SIZE
 
 
 @dataclass(frozen=True)
@@ -20,25 +22,36 @@ class Settings:
         decisions: The decisions that are tried.
         tools: The LLVM.
         versions: Each LLVM that reports name, by its version, the own one first.
-        least: The bytes that a decision has to save of a function.
+        least: The saving of a function that counts, see :attr:`Objective.least`.
         per_decision: How many functions are reduced for each decision, at most.
         reduce_seconds: How long ``llvm-reduce`` may take for each.
         seconds: After how many seconds no further function is begun. After half of that, no
             further program is.
+        objective: The cost that decisions reduce. The tools have its level of optimisation.
     """
 
     decisions: Sequence[Decision]
     tools: Tools
     versions: Mapping[str, Tools]
-    least: int = 4
+    least: int = SIZE.least
     per_decision: int = 3
     reduce_seconds: float = 60
     seconds: float = math.inf
+    objective: Objective = SIZE
+
+    def __post_init__(self) -> None:
+        if self.tools.level != self.objective.level:
+            raise ValueError(f"expected tools at {self.objective.level}, got {self.tools.level}")
 
     @property
     def digest(self) -> str:
         """A digest of all that results depend on, besides the program."""
-        facts = (sorted((*self.decisions,)), next(iter(self.versions)), self.least)
+        facts = (
+            sorted((*self.decisions,)),
+            next(iter(self.versions)),
+            self.least,
+            *self.objective.digest_parts(),
+        )
         return digest_of(repr(facts).encode())
 
 
@@ -49,8 +62,8 @@ class Scanned:
     Attributes:
         program: Its name.
         key: A digest of its bitcode and of the settings.
-        size: Its bytes of code with ``clang -Oz``.
-        effects: The decisions that make a function smaller.
+        size: The cost of all functions without a decision.
+        effects: The decisions with which a function costs less.
     """
 
     program: str
@@ -88,7 +101,7 @@ class Scanned:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A function that a decision makes smaller."""
+    """A function that costs less with a decision."""
 
     scanned: Scanned
     decision: Decision
@@ -111,8 +124,8 @@ class Reduction:
         module: The textual IR.
         lines: The lines of the IR, without empty ones and comments.
         is_complete: Whether the reduction came to its end.
-        before: The bytes of code with ``clang -Oz``.
-        after: The bytes with the decision.
+        before: The cost without the decision.
+        after: The cost with the decision.
         checks: The result of each check.
     """
 
@@ -138,14 +151,16 @@ def scan_unit(program: str, key: str, unit: Path, settings: Settings) -> Scanned
     Raises:
         ValueError: If the program does not compile.
     """
-    before, effects = scan(unit, settings.decisions, unit.parent, settings.tools)
-    return Scanned(program, key, before.text, (*effects,))
+    size, effects = settings.objective.scan(
+        unit, settings.decisions, settings.least, settings.tools
+    )
+    return Scanned(program, key, size, (*effects,))
 
 
 def reduce_function(
     unit: Path, function: str, decision: Decision, settings: Settings, folder: Path
 ) -> Reduction:
-    """Reduces a function that a decision makes smaller, and checks the result.
+    """Reduces a function that costs less with a decision, and checks the result.
 
     Args:
         unit: The bitcode of its program.
@@ -154,15 +169,16 @@ def reduce_function(
         settings: The settings.
         folder: A scratch folder.
     """
-    reducer = Reducer(decision, settings.least, settings.tools, folder, settings.reduce_seconds)
-    reduced = reducer.reduce(unit, function)
+    objective = settings.objective
+    program = Trial(unit, function, decision, settings.least, settings.tools, folder)
+    reduced = Reducer(objective, program, settings.reduce_seconds).reduce()
     if reduced is None:
         return Reduction("not alone")
-    verdict = check(reduced.module, decision, folder, settings.tools)
+    trial = replace(program, module=reduced.module)
+    verdict = check(objective, trial)
     if verdict.bogus:
         return Reduction("bogus", why=verdict.bogus)
-    before = measure(None, reduced.module, folder, settings.tools)
-    after = measure(decision, reduced.module, folder, settings.tools)
+    before, after = objective.compare(trial)
     if before is None or after is None:
         return Reduction("not alone")
     return Reduction(
@@ -170,8 +186,8 @@ def reduce_function(
         module=reduced.module.read_text(),
         lines=reduced.lines,
         is_complete=reduced.is_complete,
-        before=before.all,
-        after=after.all,
+        before=before,
+        after=after,
         checks=verdict.checks,
     )
 

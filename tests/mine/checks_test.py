@@ -4,7 +4,9 @@ import pytest
 
 from compiler_gym.mine.checks import check, compare_results, why_undefined
 from compiler_gym.mine.decisions import Decision, Kind, Tools, compile_with
-from compiler_gym.mine.harness import NoHarnessError, write_harness
+from compiler_gym.mine.harness import NoHarnessError, read_results, write_harness
+from compiler_gym.mine.objective import Trial
+from compiler_gym.mine.size import SIZE
 from compiler_gym.util import llvm_tools as tools
 
 _HEAD = 'target triple = "x86_64-pc-linux-gnu"\n'
@@ -38,13 +40,15 @@ def fixture_compiled(tmp_path):
 
 def test_equal_results_of_calls_and_memory(tmp_path, compiled):
     source, output = compiled("before", _CALLER.replace("STEP", "7"))
-    assert compare_results(source, output, output, tmp_path).startswith("equal for ")
+    assert compare_results(source, "caller", output, output, tmp_path).startswith("equal for ")
 
 
 def test_a_wrong_result_differs(tmp_path, compiled):
     source, before = compiled("before", _CALLER.replace("STEP", "7"))
     _, after = compiled("after", _CALLER.replace("STEP", "8"))
-    assert compare_results(source, before, after, tmp_path).startswith("differs for input ")
+    assert compare_results(source, "caller", before, after, tmp_path).startswith(
+        "differs for input "
+    )
 
 
 @pytest.mark.parametrize(
@@ -74,7 +78,8 @@ def test_a_saving_by_undefined_behaviour_is_bogus(tmp_path):
         _HEAD + "define i32 @f(i32 %x) minsize optsize {\n  %y = sdiv i32 %x, 0\n  ret i32 %y\n}\n"
     )
     llvm = Tools.of(tools.clang_path(), tools.opt_path())
-    verdict = check(module, Decision(Kind.WITHOUT, "instcombine"), tmp_path, llvm)
+    decision = Decision(Kind.WITHOUT, "instcombine")
+    verdict = check(SIZE, Trial(module, "f", decision, 4, llvm, tmp_path))
     assert "undefined behaviour" in verdict.bogus
 
 
@@ -90,3 +95,11 @@ def test_a_saving_by_undefined_behaviour_is_bogus(tmp_path):
 def test_functions_that_cannot_be_called(text, why):
     with pytest.raises(NoHarnessError, match=why):
         write_harness(text, "f")
+
+
+def test_output_of_the_function_is_no_result():
+    printed = "0 00000000000000ff 12\n1 ended with 11\nhello world 3\n\xff\n2 takes too long\n"
+    defined = {number: each for number, each in read_results(printed).items() if each.is_defined}
+    assert {number: (each.text, each.cost) for number, each in defined.items()} == {
+        "0": ("00000000000000ff", 12)
+    }

@@ -7,6 +7,7 @@ from compiler_gym.mine.decisions import (
     Tools,
     baseline_command,
     known_decisions,
+    known_speed_decisions,
     measure,
     scan,
 )
@@ -45,6 +46,13 @@ def test_every_kind_has_the_commands_of_a_stock_llvm():
     }
 
 
+def test_commands_have_the_level_of_the_tools():
+    llvm = Tools(level="-O3")
+    assert baseline_command("a.ll", "a.s", llvm, "-S") == "clang -O3 -S a.ll -o a.s"
+    for kind in Kind:
+        assert "-Oz" not in Decision(kind, "x").command("a.ll", "a.o", llvm)
+
+
 def test_llvm_takes_one_of_each_kind(tmp_path):
     source = tmp_path / "loop.ll"
     source.write_text(_LOOP)
@@ -69,5 +77,6 @@ def test_scans_measure_what_the_commands_make(tmp_path, program):
 
 
 def test_titles_are_unique():
-    titles = [each.title for each in known_decisions()]
-    assert len({*titles}) == len(titles)
+    for decisions in (known_decisions(), known_speed_decisions()):
+        titles = [each.title for each in decisions]
+        assert len({*titles}) == len(titles)

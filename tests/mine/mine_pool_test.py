@@ -8,6 +8,8 @@ from compiler_gym.datasets import Datasets
 from compiler_gym.distributed import Limits, open_pool
 from compiler_gym.mine.decisions import Decision, Kind, Tools
 from compiler_gym.mine.miner import Mine
+from compiler_gym.mine.runtime import RUNTIME
+from compiler_gym.mine.size import SIZE
 from compiler_gym.mine.tasks import mine_on_pool
 from compiler_gym.mine.work import Settings
 from compiler_gym.util import llvm_tools as tools
@@ -21,7 +23,8 @@ def fixture_mine(tmp_path, program):
     """Mines the program on a pool of one process; returns the mine and what it has reported."""
 
     def mine(version=_VERSION, folder="mine", **settings):
-        llvm = Tools.of(tools.clang_path(), tools.opt_path())
+        level = settings.get("objective", SIZE).level
+        llvm = Tools.of(tools.clang_path(), tools.opt_path(), level)
         lines: list[str] = []
         session = Mine(
             tmp_path / folder,
@@ -61,6 +64,12 @@ def test_nodes_with_another_llvm_do_not_count(mine):
     assert (session.scanned, session.verdicts) == ([], {})
     (reason,) = session.failed.values()
     assert "expected LLVM 3.4.0 on every node" in reason
+
+
+def test_workers_count_instructions(mine):
+    session, _ = mine(objective=RUNTIME, per_decision=0)
+    (scanned,) = session.scanned
+    assert (session.failed, scanned.size > 1000) == ({}, True)
 
 
 def test_nothing_begins_after_the_time(mine):

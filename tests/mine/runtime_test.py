@@ -1,0 +1,107 @@
+"""Mines a program in which one pass makes a function execute more instructions."""
+
+import pickle
+import platform
+import subprocess
+
+import pytest
+
+from compiler_gym.datasets import Datasets
+from compiler_gym.errors import EnvironmentNotSupported
+from compiler_gym.mine.counting import Counter
+from compiler_gym.mine.decisions import Decision, Kind, Tools
+from compiler_gym.mine.miner import Mine
+from compiler_gym.mine.objective import Trial
+from compiler_gym.mine.reduction import extract
+from compiler_gym.mine.runtime import RUNTIME
+from compiler_gym.mine.work import Settings
+from compiler_gym.util import llvm_tools as tools
+
+# The loop ends after a few iterations, so that unrolling it is not worth the preparation.
+_SOURCE = """
+unsigned long planted(const unsigned char *a, unsigned long n) {
+  unsigned long sum = 0;
+  for (unsigned long i = 0; i < n % 12; i++) sum += a[i];
+  return sum;
+}
+"""
+_DECISION = Decision(Kind.WITHOUT, "loop-unroll")
+_NO_DIFFERENCE = "no difference measured"
+
+
+@pytest.fixture(name="mine")
+def fixture_mine(tmp_path, program, monkeypatch):
+    """Mines a program; no difference of times is measured."""
+    (tmp_path / "planted.c").write_text(_SOURCE)
+    monkeypatch.setattr(Counter, "compare_times", lambda *_: _NO_DIFFERENCE)
+
+    def mine():
+        llvm = Tools.of(tools.clang_path(), tools.opt_path(), RUNTIME.level)
+        settings = Settings(
+            [_DECISION],
+            llvm,
+            {"LLVM": llvm},
+            least=RUNTIME.least,
+            reduce_seconds=1,
+            objective=RUNTIME,
+        )
+        session = Mine(tmp_path / "mine", Datasets(), settings)
+        session.run([program], jobs=1)
+        return session
+
+    return mine
+
+
+def test_a_planted_saving_is_found_and_not_mined_again(tmp_path, mine):
+    session = mine()
+    assert session.verdicts == {"found": 1}
+    (finding,) = session.findings.all()
+    assert finding.before * 95 >= finding.after * 100
+    assert finding.checks["time"] == _NO_DIFFERENCE
+    assert finding.versions == {
+        "LLVM": f"{finding.before} instructions, {finding.after} with the decision"
+    }
+    (row,) = session.table()
+    assert (row.decision, row.functions, row.saved == row.net) == (_DECISION.title, 1, True)
+
+    folder = tmp_path / "mine" / "findings-runtime" / finding.name
+    report = (folder / "README.md").read_text()
+    assert report.startswith(f"# clang -O3 executes {finding.before} instructions, and ")
+    assert "faster" not in report
+    shown = subprocess.run([folder / "check.sh"], capture_output=True, text=True, check=True)
+    assert f"clang -O3: {finding.before} instructions; " in shown.stdout
+    assert f"{_DECISION.title}: {finding.after}; " in shown.stdout
+
+    again = mine()
+    assert (again.verdicts, again.findings.all()) == ({"found": 1}, [finding])
+
+
+@pytest.mark.parametrize(
+    ("time", "bogus"),
+    [
+        ("measured: 1.50 times as fast", ""),
+        ("slower: 0.50 times as fast", "fewer instructions, but slower: 0.50 times as fast"),
+    ],
+)
+def test_fewer_instructions_that_take_longer_are_bogus(tmp_path, program, monkeypatch, time, bogus):
+    (tmp_path / "planted.c").write_text(_SOURCE)
+    unit = program.write(Datasets(), tmp_path, RUNTIME.level)
+    llvm = Tools.of(tools.clang_path(), tools.opt_path(), RUNTIME.level)
+    module = extract(unit, "planted", (), tmp_path, RUNTIME)
+    monkeypatch.setattr(Counter, "compare_times", lambda *_: time)
+    verdict = RUNTIME.check(Trial(module, "planted", _DECISION, RUNTIME.least, llvm, tmp_path))
+    assert (verdict.bogus, verdict.checks["time"]) == (bogus, time)
+
+
+def test_other_machines_are_refused(monkeypatch):
+    monkeypatch.setattr(platform, "machine", lambda: "aarch64")
+    with pytest.raises(EnvironmentNotSupported, match=r"an x86-64 machine, .* aarch64"):
+        RUNTIME.check_machine()
+
+
+def test_settings_are_of_one_objective():
+    settings = Settings([], Tools(level="-O3"), {"LLVM": Tools()}, objective=RUNTIME)
+    assert pickle.loads(pickle.dumps(settings)) == settings
+    assert settings.digest != Settings([], Tools(), {"LLVM": Tools()}).digest
+    with pytest.raises(ValueError, match="expected tools at -O3, got -Oz"):
+        Settings([], Tools(), {"LLVM": Tools()}, objective=RUNTIME)

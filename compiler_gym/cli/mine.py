@@ -263,7 +263,7 @@ def _print_results(session: Mine, as_json: bool) -> None:
         return
     if table:
         rows = [{**asdict(row), "share": f"{row.share:.2%}"} for row in table[:_MAX_ROWS]]
-        print_table(rows, f"Decisions that make {objective.gain} than clang {objective.level}")
+        print_table(rows, objective.heading)
         print_line()
     if findings:
         print_table([_row(each, objective) for each in findings])

@@ -1,1 +1,1 @@
-"""Search for missed optimisations of LLVM: smaller code than that of ``clang -Oz``, explained."""
+"""Search for missed optimisations of LLVM: smaller or faster code than that of clang, explained."""

@@ -222,7 +222,7 @@ class Mine:
         if unit is None:
             return
         try:
-            found = scan_unit(unit.program, unit.key, unit.path, self.settings)
+            found = scan_unit(unit.program, unit.key, unit.path, self.settings, self._stop.is_set)
         except ValueError as error:
             self.fail(program.name, str(error))
             return

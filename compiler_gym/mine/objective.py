@@ -1,7 +1,7 @@
 """The interface of an objective: the cost of a function that decisions reduce."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
@@ -56,6 +56,7 @@ class Objective(ABC):
         verb: Completes the sentence "clang ... 12 bytes".
         total: Names the sum of the costs of all functions.
         gain: Names functions that cost less.
+        heading: The title of the table of decisions.
         least: The saving of a function that counts, unless the user wants another one.
         findings: The name of the folder for findings.
         show_command: The line of a report that shows both costs.
@@ -73,6 +74,7 @@ class Objective(ABC):
     verb: ClassVar[str]
     total: ClassVar[str]
     gain: ClassVar[str]
+    heading: ClassVar[str]
     least: ClassVar[int]
     findings: ClassVar[str]
     show_command: ClassVar[str]
@@ -100,7 +102,12 @@ class Objective(ABC):
 
     @abstractmethod
     def scan(
-        self, unit: Path, decisions: Sequence[Decision], least: int, tools: Tools
+        self,
+        unit: Path,
+        decisions: Sequence[Decision],
+        least: int,
+        tools: Tools,
+        is_over: Callable[[], bool],
     ) -> tuple[int, list[Effect]]:
         """Measures a program with each decision alone.
 
@@ -109,6 +116,7 @@ class Objective(ABC):
             decisions: The decisions.
             least: The saving of a function that counts.
             tools: The LLVM.
+            is_over: Returns true if the result is not needed any more, and may be incomplete.
 
         Returns:
             The cost of all functions without a decision, and the decisions with which a function

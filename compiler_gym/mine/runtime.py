@@ -9,8 +9,9 @@ import platform
 import re
 import subprocess
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 
 from compiler_gym.errors import EnvironmentNotSupported
@@ -89,6 +90,7 @@ class Runtime(Objective):
     verb = "executes"
     total = "executed instructions"
     gain = "functions that execute fewer instructions"
+    heading = "Decisions with which functions execute fewer instructions than with clang -O3"
     least = 5
     findings = "findings-runtime"
     show_command = "./check.sh"
@@ -122,27 +124,30 @@ class Runtime(Objective):
         return self.name, COUNTER, str(INPUTS)
 
     def scan(
-        self, unit: Path, decisions: Sequence[Decision], least: int, tools: Tools
+        self,
+        unit: Path,
+        decisions: Sequence[Decision],
+        least: int,
+        tools: Tools,
+        is_over: Callable[[], bool],
     ) -> tuple[int, list[Effect]]:
         """Measures each function of a program that can be called, with each decision alone."""
-        self.check_machine()
         total = 0
         net: dict[Decision, int] = defaultdict(int)
         savings: dict[Decision, list[Saving]] = defaultdict(list)
         for function in _functions(unit):
-            counter = self._counter(unit, function, tools)
+            counter = None if is_over() else self._counter(unit, function, tools)
             if counter is None:
                 continue
             total += counter.total
-            for decision in decisions:
+            for decision in takewhile(lambda _: not is_over(), decisions):
                 pair = counter.compare(decision)
-                if pair is None:
-                    continue
-                net[decision] += pair.saved
-                if pair.is_enough(least):
-                    savings[decision].append(Saving(function, pair.before, pair.after))
+                if pair is not None and pair.is_equal:
+                    net[decision] += pair.saved
+                    if pair.is_enough(least):
+                        savings[decision].append(Saving(function, pair.before, pair.after))
         effects = [
-            Effect(each, net[each], tuple(sorted(found, key=lambda one: -one.saved)))
+            Effect(each, net[each], tuple(sorted(found, key=_rank)))
             for each, found in savings.items()
         ]
         return total, effects
@@ -226,6 +231,10 @@ class Runtime(Objective):
     def columns(self, checks: Mapping[str, str]) -> dict[str, str]:
         """Returns the column for the time."""
         return {"time": checks.get("time", "")}
+
+
+def _rank(saving: Saving) -> tuple[int, str]:
+    return -saving.saved, saving.function
 
 
 def _functions(unit: Path) -> list[str]:

@@ -1,7 +1,7 @@
 """The objective of smaller code than that of ``clang -Oz``."""
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,6 +49,7 @@ class Size(Objective):
     verb = "makes"
     total = "bytes of code"
     gain = "smaller functions"
+    heading = "Decisions that make functions smaller than clang -Oz"
     least = 4
     findings = "findings"
     show_command = "llvm-size before.o after.o"
@@ -70,7 +71,12 @@ class Size(Objective):
         return ()
 
     def scan(
-        self, unit: Path, decisions: Sequence[Decision], least: int, tools: Tools
+        self,
+        unit: Path,
+        decisions: Sequence[Decision],
+        least: int,
+        tools: Tools,
+        is_over: Callable[[], bool],
     ) -> tuple[int, list[Effect]]:
         """Measures a program with each decision alone."""
         before, effects = scan(unit, decisions, unit.parent, tools)

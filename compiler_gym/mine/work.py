@@ -2,7 +2,7 @@
 
 import hashlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -139,7 +139,13 @@ class Reduction:
     checks: Mapping[str, str] = field(default_factory=dict)
 
 
-def scan_unit(program: str, key: str, unit: Path, settings: Settings) -> Scanned:
+def scan_unit(
+    program: str,
+    key: str,
+    unit: Path,
+    settings: Settings,
+    is_over: Callable[[], bool] = lambda: False,
+) -> Scanned:
     """Measures all decisions on a program.
 
     Args:
@@ -147,12 +153,13 @@ def scan_unit(program: str, key: str, unit: Path, settings: Settings) -> Scanned
         key: A digest of its bitcode and of the settings.
         unit: Its bitcode, in a folder that is used for scratch files.
         settings: The settings.
+        is_over: Returns true if the result is not needed any more, and may be incomplete.
 
     Raises:
         ValueError: If the program does not compile.
     """
     size, effects = settings.objective.scan(
-        unit, settings.decisions, settings.least, settings.tools
+        unit, settings.decisions, settings.least, settings.tools, is_over
     )
     return Scanned(program, key, size, (*effects,))
 

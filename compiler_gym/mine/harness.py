@@ -317,7 +317,8 @@ static uint64_t now(void) {
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
   return time.tv_sec * 1000000000ull + time.tv_nsec;
 }
-/* Calls it again and again with the same input: the lines that it has changed are restored. */
+/* Calls it again and again with the same input: the lines that it has changed are restored. The
+   fence waits for these stores: loads of other widths would wait for them in the function. */
 static void measure(uint64_t at_call) {
   enum { LINES = (BUFFERS + OTHERS) * (SIZE / LINE) };
   static unsigned char saved[LINES][LINE], *places[LINES];
@@ -335,6 +336,7 @@ static void measure(uint64_t at_call) {
   for (uint64_t left = repeats; left; left--) {
     for (int i = 0; i < count; i++) memcpy(places[changed[i]], saved[changed[i]], LINE);
     state = at_call;
+    __sync_synchronize();
     call();
   }
   elapsed = now() - begin;

@@ -213,15 +213,22 @@ class Reducer:
     def _drop_attributes(self, module: Path) -> None:
         """Leaves only those attributes of functions without which the saving is gone."""
         trial = self._folder / "trial.ll"
-        for number in range(len(_GROUP.findall(module.read_text()))):
+        for start, _ in _GROUP.findall(module.read_text()):
             text = module.read_text()
-            match = [*_GROUP.finditer(text)][number]
+            match = next(each for each in _GROUP.finditer(text) if each[1] == start)
             names = _ATTRIBUTE.findall(match[2])
             fewest = [each for each in names if each in self._objective.kept_attributes]
             choices = [fewest] + [[one for one in names if one != each] for each in names]
             for choice in choices:
-                group = f"{match[1]} {' '.join(choice)} }}"
-                trial.write_text(text[: match.start()] + group + text[match.end() :])
+                trial.write_text(self._with_attributes(text, match, choice))
                 if {*fewest} <= {*choice} and self.shows(trial):
                     shutil.copyfile(trial, module)
                     break
+
+    def _with_attributes(self, text: str, match: re.Match[str], choice: Sequence[str]) -> str:
+        """Returns IR with other attributes in a group. Without any, no function has the group."""
+        if choice or self._objective.kept_attributes:
+            group = f"{match[1]} {' '.join(choice)} }}"
+            return text[: match.start()] + group + text[match.end() :]
+        number = match[1].split()[1]
+        return re.sub(rf" {number}\b", "", text[: match.start()] + text[match.end() :])

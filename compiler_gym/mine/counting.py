@@ -52,7 +52,7 @@ _MAX_INSTRUCTIONS = 1500
 _PAIRS = 15
 # The instructions in one run of a pair, and the smallest difference of times that counts.
 _RUN_INSTRUCTIONS = 40_000_000
-_MAX_REPEATS = 500_000
+_MAX_REPEATS = 20_000
 _DIFFERENCE = 0.01
 
 

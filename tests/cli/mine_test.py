@@ -41,6 +41,13 @@ def test_decisions_are_measured_over_a_corpus(run, sort_c):
     assert row["share"] == pytest.approx(row["saved"] / result["bytes"])
 
 
+def test_executed_instructions_are_measured(run, sort_c):
+    words = ("--objective", "runtime", "--only", "without loop-unroll", "--per-decision", "0")
+    result = json.loads(run("mine", sort_c.name, *words, "--json").stdout)
+    assert (result["programs"], result["failed"], result["findings"]) == (1, {}, [])
+    assert result["instructions"] > 1000
+
+
 def test_ctrl_c_leaves_nothing(interrupt, sort_c, environment, monkeypatch):
     scratch = environment.parent / "scratch"
     scratch.mkdir()

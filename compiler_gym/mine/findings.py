@@ -202,7 +202,7 @@ def write_report(finding: Finding, objective: Objective, trial: Trial) -> str:
         objective.show_command,
     )
     parts = [
-        f"# {clang} {objective.verb} {finding.before} {unit}, and {finding.after} {finding.title}",
+        f"# {objective.claim} {finding.before} {unit}, and {finding.after} {finding.title}",
         _block("llvm", "\n".join(module.read_text().splitlines())),
         "Commands:",
         _block("sh", "\n".join(commands)),

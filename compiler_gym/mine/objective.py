@@ -53,7 +53,7 @@ class Objective(ABC):
         name: The name on the command line.
         level: The option of clang for the level of optimisation.
         unit: The unit of the cost.
-        verb: Completes the sentence "clang ... 12 bytes".
+        claim: Begins the title of a report, before the cost.
         total: Names the sum of the costs of all functions.
         gain: Names functions that cost less.
         heading: The title of the table of decisions.
@@ -71,7 +71,7 @@ class Objective(ABC):
     name: ClassVar[str]
     level: ClassVar[str]
     unit: ClassVar[str]
-    verb: ClassVar[str]
+    claim: ClassVar[str]
     total: ClassVar[str]
     gain: ClassVar[str]
     heading: ClassVar[str]

@@ -87,7 +87,7 @@ class Runtime(Objective):
     name = "runtime"
     level = "-O3"
     unit = "instructions"
-    verb = "executes"
+    claim = "The code of clang -O3 executes"
     total = "executed instructions"
     gain = "functions that execute fewer instructions"
     heading = "Decisions with which functions execute fewer instructions than with clang -O3"

@@ -46,7 +46,7 @@ class Size(Objective):
     name = "size"
     level = "-Oz"
     unit = "bytes"
-    verb = "makes"
+    claim = "clang -Oz makes"
     total = "bytes of code"
     gain = "smaller functions"
     heading = "Decisions that make functions smaller than clang -Oz"

@@ -210,7 +210,7 @@ class Runtime(Objective):
         """Counts again for inputs that are defined, and measures the time."""
         counter = Counter.of(trial.module, trial.function, trial.folder, trial.tools)
         if counter is None:
-            return Verdict("it does not run")
+            return Verdict("it comes to its end for too few random inputs")
         try:
             expected, _ = reference_results(trial.module, trial.function, trial.folder)
         except (NoHarnessError, CommandError, subprocess.TimeoutExpired) as error:

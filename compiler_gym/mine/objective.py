@@ -64,7 +64,8 @@ class Objective(ABC):
         kept_attributes: Attributes of functions that a reduction keeps.
         fixed_parts: Names of the passes of ``llvm-reduce`` that must not run, besides those that
             change the meaning of the IR.
-        has_entry: Whether a reduction keeps the function that it began with.
+        has_entry: Whether a reduction keeps the function that it began with, and nothing that no
+            function uses.
         has_vectors: Whether ``poison`` as the operand of a vector instruction is no error.
     """
 

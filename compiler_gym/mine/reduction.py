@@ -4,6 +4,7 @@ import re
 import shutil
 import stat
 import subprocess
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -41,6 +42,9 @@ _LEFT_OUT = (
     "atomic-ordering"
 )
 _GROUP = re.compile(r"^(attributes #\d+ = \{)(.*)\}$", re.MULTILINE)
+_NAME = re.compile(r"@([\w.$-]+)")
+# A global or a declaration.
+_UNDEFINED = re.compile(r"^(?:declare [^@\n]*)?@([\w.$-]+)(?: = |\().*\n", re.MULTILINE)
 _ATTRIBUTE = re.compile(r'"[^"]*"="[^"]*"|"[^"]*"|[^\s"]+\([^)]*\)|[^\s"]+')
 
 
@@ -83,6 +87,13 @@ def _without_metadata(text: str) -> str:
     return "\n".join(each for each in lines if not each.startswith("!")) + "\n"
 
 
+def without_unused(text: str) -> str:
+    """Returns textual IR without globals and declarations that nothing uses."""
+    uses = Counter(_NAME.findall(text))
+    kept = _UNDEFINED.sub(lambda each: "" if uses[each[1]] == 1 else each[0], text)
+    return text if kept == text else without_unused(kept)
+
+
 def extract(
     program: Path, function: str, more: Sequence[str], folder: Path, objective: Objective
 ) -> Path | None:
@@ -107,6 +118,8 @@ def extract(
             run_command([*command, "-o", output], _TOOL_SECONDS, env=scratch_environment(folder))
     except (CommandError, subprocess.TimeoutExpired):
         return None
+    if objective.has_entry:
+        path.write_text(without_unused(path.read_text()))
     return path
 
 
@@ -135,7 +148,8 @@ class Reducer:
         bare.write_text(_without_metadata(module.read_text()))
         reduced = self._reduced(bare if self.shows(bare) else module)
         self._drop_attributes(reduced.module)
-        reduced.module.write_text(_without_origin(reduced.module.read_text()))
+        text = _without_origin(reduced.module.read_text())
+        reduced.module.write_text(without_unused(text) if self._objective.has_entry else text)
         return reduced
 
     def shows(self, module: Path, is_guarded: bool = True) -> bool:

@@ -12,7 +12,7 @@ from compiler_gym.mine.counting import Counter
 from compiler_gym.mine.decisions import Decision, Kind, Tools
 from compiler_gym.mine.miner import Mine
 from compiler_gym.mine.objective import Trial
-from compiler_gym.mine.reduction import extract
+from compiler_gym.mine.reduction import extract, without_unused
 from compiler_gym.mine.runtime import RUNTIME
 from compiler_gym.mine.work import Settings
 from compiler_gym.util import llvm_tools as tools
@@ -94,6 +94,24 @@ def test_fewer_instructions_that_take_longer_are_bogus(tmp_path, program, monkey
     monkeypatch.setattr(Counter, "compare_times", lambda *_: time)
     verdict = RUNTIME.check(Trial(module, "planted", _DECISION, RUNTIME.least, llvm, tmp_path))
     assert (verdict.bogus, verdict.checks["time"]) == (bogus, time)
+
+
+def test_globals_that_nothing_uses_are_removed():
+    kept = [
+        "@used = external constant [4 x i8]",
+        "declare i32 @called(ptr)",
+        "define i32 @f() {",
+        "  %value = call i32 @called(ptr @used)",
+        "  ret i32 %value",
+        "}",
+        "",
+    ]
+    unused = [
+        "@name = constant [2 x i8] zeroinitializer",
+        "@table = constant [1 x ptr] [ptr @name]",
+        "declare ptr @other(i64)",
+    ]
+    assert without_unused("\n".join(unused + kept)) == "\n".join(kept)
 
 
 def test_other_machines_are_refused(monkeypatch):

@@ -138,7 +138,7 @@ class Result:
 def read_results(printed: str) -> dict[str, Result]:
     """Returns the results that a harness has printed, by the number of the input."""
     found = {}
-    for line in printed.splitlines():
+    for line in filter(None, printed.splitlines()):
         number, _, rest = line.partition(" ")
         match = _DEFINED.fullmatch(rest)
         found[number] = Result(match[1], int(match[2]), True) if match else Result(rest, 0, False)
@@ -291,13 +291,14 @@ static void fill(unsigned char *bytes, int index) {
 }
 static void report(void) {
   uint64_t cost = repeats ? elapsed : MAX_STEPS - (uint64_t)mined_left;
-  printf("%llu %016llx %llu\\n", (unsigned long long)number, (unsigned long long)digest,
+  /* The function may have printed a part of a line. */
+  printf("\\n%llu %016llx %llu\\n", (unsigned long long)number, (unsigned long long)digest,
          (unsigned long long)cost);
   fflush(stdout);
   _exit(0);
 }
 void mined_over(void) {
-  printf("%llu takes too long\\n", (unsigned long long)number);
+  printf("\\n%llu takes too long\\n", (unsigned long long)number);
   fflush(stdout);
   _exit(0);
 }

@@ -32,6 +32,13 @@ exit:
   ret void
 }
 """
+_PRINTING = """
+declare i32 @putchar(i32)
+define void @f() {
+  %result = call i32 @putchar(i32 49)
+  ret void
+}
+"""
 _ENDLESS = "define void @f() {\n  br label %loop\nloop:\n  br label %loop\n}\n"
 
 
@@ -67,6 +74,11 @@ def test_iterations_count_and_called_functions_do_not(counter):
     total = len(_instructions(before)) + 1000 * (len(body) + 1)
     total += len(_instructions(rest.partition("jne")[2]))
     assert {*found.baseline.steps.values()} == {total}
+
+
+def test_the_output_of_a_function_is_no_result(counter):
+    found = counter(_PRINTING)
+    assert [*found.baseline.steps] == [str(number) for number in range(60)]
 
 
 def test_functions_that_do_not_end(counter):

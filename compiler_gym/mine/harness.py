@@ -137,11 +137,14 @@ class Result:
 
 def read_results(printed: str) -> dict[str, Result]:
     """Returns the results that a harness has printed, by the number of the input."""
-    found = {}
+    found: dict[str, Result] = {}
     for line in filter(None, printed.splitlines()):
         number, _, rest = line.partition(" ")
         match = _DEFINED.fullmatch(rest)
-        found[number] = Result(match[1], int(match[2]), True) if match else Result(rest, 0, False)
+        if match:
+            found[number] = Result(match[1], int(match[2]), is_defined=True)
+        else:  # This may be output of the function.
+            found.setdefault(number, Result(rest, 0, is_defined=False))
     return found
 
 

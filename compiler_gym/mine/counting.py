@@ -53,7 +53,7 @@ _PAIRS = 15
 # The instructions in one run of a pair, and the smallest difference of times that counts.
 _RUN_INSTRUCTIONS = 40_000_000
 _MAX_REPEATS = 20_000
-_DIFFERENCE = 0.01
+_DIFFERENCE = 0.005
 
 
 @dataclass(frozen=True)

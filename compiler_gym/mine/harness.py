@@ -31,7 +31,10 @@ _TYPES = {
     "ptr": "void *",
 }
 _MAX_PARAMETERS = 16
-_DEFINED = re.compile("([0-9a-f]{16}) ([0-9]+)")
+# Other lines are output of the function.
+_RESULT = re.compile(
+    r"^(\d+) (?:([0-9a-f]{16}) (\d+)|(takes too long|ended with \d+))$", re.MULTILINE
+)
 INPUTS = 60
 """The number of random inputs."""
 MIN_INPUTS = 10
@@ -137,14 +140,10 @@ class Result:
 
 def read_results(printed: str) -> dict[str, Result]:
     """Returns the results that a harness has printed, by the number of the input."""
-    found: dict[str, Result] = {}
-    for line in filter(None, printed.splitlines()):
-        number, _, rest = line.partition(" ")
-        match = _DEFINED.fullmatch(rest)
-        if match:
-            found[number] = Result(match[1], int(match[2]), is_defined=True)
-        else:  # This may be output of the function.
-            found.setdefault(number, Result(rest, 0, is_defined=False))
+    found = {}
+    for match in _RESULT.finditer(printed):
+        number, digest, cost, other = match.groups()
+        found[number] = Result(digest or other, int(cost or 0), is_defined=other is None)
     return found
 
 

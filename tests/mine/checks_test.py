@@ -99,7 +99,12 @@ def test_functions_that_cannot_be_called(text, why):
 
 def test_output_of_the_function_is_no_result():
     printed = "0 00000000000000ff 12\n1 ended with 11\nhello world 3\n\xff\n2 takes too long\n"
-    defined = {number: each for number, each in read_results(printed).items() if each.is_defined}
-    assert {number: (each.text, each.cost) for number, each in defined.items()} == {
-        "0": ("00000000000000ff", 12)
+    results = {
+        number: (each.text, each.cost, each.is_defined)
+        for number, each in read_results(printed).items()
+    }
+    assert results == {
+        "0": ("00000000000000ff", 12, True),
+        "1": ("ended with 11", 0, False),
+        "2": ("takes too long", 0, False),
     }

@@ -27,5 +27,5 @@ def test_names(monkeypatch):
     def missing(name):
         raise EnvironmentNotSupported(name)
 
-    monkeypatch.setattr(object_file.tools, "tool_path", missing)
+    monkeypatch.setattr(object_file.llvm_tools, "tool_path", missing)
     assert readable_names(symbols) == symbols

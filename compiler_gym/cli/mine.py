@@ -239,7 +239,7 @@ def _row(finding: Finding, objective: Objective) -> dict[str, Any]:
         "lines": finding.lines,
         objective.unit: f"{finding.before} → {finding.after}",
         "seen": len(finding.members),
-        "inputs": finding.checks.get("inputs", "").partition(":")[0].partition(",")[0],
+        "inputs": re.split(":| random", finding.checks.get("inputs", ""))[0],
         **objective.columns(finding.checks),
     }
 

@@ -230,7 +230,7 @@ class Runtime(Objective):
 
     def columns(self, checks: Mapping[str, str]) -> dict[str, str]:
         """Returns the column for the time."""
-        return {"time": checks.get("time", "")}
+        return {"time": checks.get("time", "").partition(" (")[0].removeprefix("measured: ")}
 
 
 def _rank(saving: Saving) -> tuple[int, str]:

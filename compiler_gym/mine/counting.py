@@ -16,10 +16,9 @@ import numpy as np
 
 from compiler_gym.mine.checks import ALL_INPUTS, run_inputs
 from compiler_gym.mine.decisions import (
-    OPTIMISED,
     OUTPUT,
     Decision,
-    Kind,
+    QuickCompiler,
     Tools,
     compile_with,
     run_quickly,
@@ -137,8 +136,11 @@ class Counter:
     tools: Tools
     assembly: str = ""
     baseline: Counts = field(default_factory=lambda: Counts({}, {}))
-    _has_optimised: bool = False
     _known: dict[str, Counts | None] = field(default_factory=dict)
+    _compiler: QuickCompiler = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._compiler = QuickCompiler(self.module, self.folder, self.tools, ("-S",))
 
     @staticmethod
     def of(module: Path, function: str, folder: Path, tools: Tools) -> "Counter | None":
@@ -200,14 +202,11 @@ class Counter:
 
     def _compile(self, decision: Decision | None) -> str | None:
         """Returns the assembly with a decision; None if it does not compile."""
+        if decision is not None:
+            output = self._compiler.compile(decision)
+            return output.read_text() if output else None
         output = self.folder / OUTPUT
-        if decision is None:
-            is_made = compile_with(None, self.module, output, self.tools, "-S")
-        else:
-            if decision.kind is Kind.AFTER and not self._has_optimised:
-                optimised, flags = self.folder / OPTIMISED, "-emit-llvm -c"
-                self._has_optimised = compile_with(None, self.module, optimised, self.tools, flags)
-            is_made = run_quickly(decision.steps(self.module, self.folder, self.tools, ["-S"]))
+        is_made = compile_with(None, self.module, output, self.tools, "-S")
         return output.read_text() if is_made else None
 
     def _count(self, assembly: str, inputs: Iterable[str] = ALL_INPUTS) -> Counts | None:

@@ -268,8 +268,6 @@ def scan(
 ) -> tuple[ObjectFile, list[Effect]]:
     """Compiles a program with each decision alone.
 
-    Compilers are loaded once, and the optimiser runs once for all passes that run once more.
-
     Args:
         source: The program: IR on which no pass has run, marked for size.
         decisions: The decisions.
@@ -283,12 +281,13 @@ def scan(
         ValueError: If the program does not compile.
     """
     before = measure(None, source, folder, tools)
-    optimised = folder / OPTIMISED
-    if before is None or not compile_with(None, source, optimised, tools, "-emit-llvm -c"):
+    if before is None:
         raise ValueError(f"{source.name} does not compile with -Oz")
+    compiler = QuickCompiler(source, folder, tools)
     effects = []
     for decision in decisions:
-        after = _measure_quickly(decision, source, folder, tools)
+        output = compiler.compile(decision)
+        after = read_object(output) if output else None
         if after is not None and after.code != before.code:
             effect = Effect(
                 decision, before.text - after.text, _savings(before.functions, after.functions)
@@ -297,12 +296,34 @@ def scan(
     return before, effects
 
 
-def _measure_quickly(
-    decision: Decision, source: Path, folder: Path, tools: Tools
-) -> ObjectFile | None:
-    """Does what :func:`measure` does, with compilers that are loaded already."""
-    is_made = run_quickly(decision.steps(source, folder, tools))
-    return read_object(folder / OUTPUT) if is_made else None
+@dataclass
+class QuickCompiler:
+    """Compiles a program with many decisions, as :func:`compile_with` does.
+
+    Compilers are loaded once, and the optimiser runs once for all passes that run once more.
+
+    Attributes:
+        source: The IR.
+        folder: A scratch folder, in which each output replaces the former one.
+        tools: The LLVM.
+        flags: The options of clang that say what the output is.
+    """
+
+    source: Path
+    folder: Path
+    tools: Tools
+    flags: Sequence[str] = ("-c",)
+    _has_optimised: bool = False
+
+    def compile(self, decision: Decision) -> Path | None:
+        """Returns the output; None if clang refuses."""
+        if decision.kind is Kind.AFTER and not self._has_optimised:
+            optimised = self.folder / OPTIMISED
+            if not compile_with(None, self.source, optimised, self.tools, "-emit-llvm -c"):
+                return None
+            self._has_optimised = True
+        is_made = run_quickly(decision.steps(self.source, self.folder, self.tools, self.flags))
+        return self.folder / OUTPUT if is_made else None
 
 
 def run_quickly(steps: Iterable[Sequence[str]]) -> bool:

@@ -93,9 +93,8 @@ def by_question(pairs) -> dict[int, list[int]]:
     return found
 
 
-def try_best(env, program: str, rank: Rank, tries: int) -> None:
-    """Tries the answers that rank highest, and keeps those that help."""
-    pairs = questions(env, program)
+def try_best(env, program: str, pairs: list, rank: Rank, tries: int) -> None:
+    """Tries the answers that rank highest among all, and keeps those that help."""
     best = np.argsort(-rank(np.array([row for *_, row in pairs])), kind="stable")[:tries]
     play(env, program, by_question(pairs[i] for i in best), keep=True)
 
@@ -104,8 +103,9 @@ def judge(env, order: str, rank: Rank, programs: list[str]) -> None:
     """Prints what the answers that rank highest save in the mean."""
     saved = np.zeros((len(programs), len(TRIES)))
     for totals, program in zip(saved, programs, strict=True):
+        pairs = questions(env, program)
         for column, tries in enumerate(TRIES):
-            try_best(env, program, rank, tries)
+            try_best(env, program, pairs, rank, tries)
             totals[column] = env.episode_reward
     shares = zip(saved.mean(axis=0), TRIES, strict=True)
     print(f"{order}:", ", ".join(f"{share:.2%} in {tries} tries" for share, tries in shares))

@@ -19,7 +19,8 @@ import numpy as np
 import typer
 
 import compiler_gym
-from benchmarks.regalloc_learner import Rank, kernels, learn_from, try_best
+from benchmarks.regalloc_learner import Rank, kernels, learn_from, questions, try_best
+from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets, get_llvm_datasets
 from compiler_gym.tuning.size.inputs import known_program
 from compiler_gym.tuning.size.object_file import read_object
 from compiler_gym.tuning.speed.workload import ProgramWorkload, Stopwatch
@@ -43,9 +44,9 @@ def variants(
     uri: str, tries: int, folder: Path, rank: Rank | None = None
 ) -> Iterator[tuple[str, Path]]:
     """Yields object files of a program by their names, that of ``clang -Oz`` first."""
+    datasets = LlvmDatasets(get_llvm_datasets())
     for level in LEVELS:
-        with compiler_gym.make("llvm-v0") as env:
-            program = known_program(env.datasets, uri, folder, for_size=level == "-Oz").path
+        program = known_program(datasets, uri, folder, for_size=level == "-Oz").path
         output = folder / f"clang{level}.o"
         command = [llvm_tools.clang_path(), level, "-c", "-w", program, "-o", output]
         subprocess.run(command, check=True, capture_output=True)
@@ -58,14 +59,13 @@ def variants(
             yield name, env.write_object(folder / f"{name}.o")
     if rank is not None:
         with compiler_gym.make("llvm-regalloc-v0", reward_space=LEARNT_REWARD) as env:
-            try_best(env, uri, rank, tries)
+            try_best(env, uri, questions(env, uri), rank, tries)
             yield LEARNT, env.write_object(folder / f"{LEARNT}.o")
 
 
 def workload_of(uri: str, folder: Path) -> ProgramWorkload:
     """Returns the runs that a program is measured by."""
-    with compiler_gym.make("llvm-v0") as env:
-        validator = known_program(env.datasets, uri, folder).validator
+    validator = known_program(LlvmDatasets(get_llvm_datasets()), uri, folder).validator
     assert validator is not None  # Programs of kernels-v0 have inputs.
     return ProgramWorkload(validator)
 

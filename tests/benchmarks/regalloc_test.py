@@ -26,7 +26,7 @@ def test_learnt_answers_are_tried(monkeypatch):
         assert len({len(row) for *_, row in pairs}) == 1
         rank = regalloc_learner.learn_from(env, [SHA256], np.random.default_rng(0))
         assert rank(np.array([row for *_, row in pairs])).shape == (len(pairs),)
-        regalloc_learner.try_best(env, SHA256, rank, 5)
+        regalloc_learner.try_best(env, SHA256, pairs, rank, 5)
         assert env.episode_reward >= 0
 
 

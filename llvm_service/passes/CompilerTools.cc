@@ -1,9 +1,14 @@
 #include "llvm_service/passes/CompilerTools.h"
 
+#include <cstdint>
+#include <optional>
+#include <utility>
+
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
+#include "llvm/Analysis/BlockFrequencyInfo.h"
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Analysis/TargetTransformInfo.h"
 #include "llvm/IR/LLVMContext.h"
@@ -39,6 +44,16 @@ llvm::json::Object describe(size_t index, const CallBase& call) {
                             {"size", static_cast<int64_t>(callee.getInstructionCount())}};
 }
 
+// Returns the number of executions of a call; nothing without a profile.
+std::optional<uint64_t> countOf(CallBase& call, llvm::FunctionAnalysisManager& analyses) {
+  Function& caller = *call.getFunction();
+  if (!caller.getEntryCount().has_value()) {
+    return std::nullopt;
+  }
+  const auto& frequencies = analyses.getResult<llvm::BlockFrequencyAnalysis>(caller);
+  return frequencies.getBlockProfileCount(call.getParent());
+}
+
 struct ListCallSites : llvm::PassInfoMixin<ListCallSites> {
   PreservedAnalyses run(Module& module, ModuleAnalysisManager& analyses) {
     auto& ofFunctions =
@@ -48,7 +63,11 @@ struct ListCallSites : llvm::PassInfoMixin<ListCallSites> {
     };
     const auto calls = callSites(module);
     for (const size_t index : openCallSites(module, targetOf)) {
-      llvm::outs() << llvm::json::Value(describe(index, *calls[index])) << "\n";
+      llvm::json::Object facts = describe(index, *calls[index]);
+      if (const auto count = countOf(*calls[index], ofFunctions)) {
+        facts["count"] = static_cast<int64_t>(*count);
+      }
+      llvm::outs() << llvm::json::Value(std::move(facts)) << "\n";
     }
     return PreservedAnalyses::all();
   }

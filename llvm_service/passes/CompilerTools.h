@@ -11,7 +11,8 @@ namespace compiler_gym::llvm_service {
 ///
 /// - `list-call-sites` prints the calls about whose inlining can be decided, a line of JSON for
 ///   each: its number (`index`), `caller`, `callee`, whether the callee is `local`, and the
-///   callee's number of instructions (`size`).
+///   callee's number of instructions (`size`). If the module has a profile, there is also `count`,
+///   the executions of the call.
 /// - `set-call-sites<3=inline;5=noinline>` decides about calls by their numbers. LLVM's inliners
 ///   heed that wherever a call is copied to.
 /// - `list-functions` prints the functions that the module defines: `index` and `name`.

@@ -7,6 +7,7 @@
 #include "llvm_service/LlvmCompatibility.h"
 #include "llvm_service/passes/CompilerTools.h"
 #include "llvm_service/passes/InlineDecisions.h"
+#include "llvm_service/passes/Loops.h"
 #include "llvm_service/passes/OwnPass.h"
 
 namespace {
@@ -40,6 +41,7 @@ void registerAll(PassBuilder& passBuilder) {
   compiler_gym::llvm_service::registerOwnPasses(passBuilder);
   compiler_gym::llvm_service::registerCompilerTools(passBuilder);
   compiler_gym::llvm_service::registerInlineDecisions(passBuilder);
+  compiler_gym::llvm_service::registerLoopTools(passBuilder);
   passBuilder.registerPipelineStartEPCallback(
       [&passBuilder](ModulePassManager& manager, llvm::OptimizationLevel /*level*/) {
         addFirstPasses(passBuilder, manager);

@@ -3,6 +3,7 @@
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -11,13 +12,15 @@ import numpy as np
 
 from compiler_gym.cli.console import messages, print_line, print_table
 from compiler_gym.cli.optimize_program import Product, Progress, Settings, experimental_notes
-from compiler_gym.tuning.size.compilation import Compilation, has_level
+from compiler_gym.tuning.size.compilation import Compilation, change_as_json, has_level
 from compiler_gym.tuning.size.evaluator import Budget, Evaluator
 from compiler_gym.tuning.size.inputs import Input
 from compiler_gym.tuning.size.linking import Linker
 from compiler_gym.tuning.size.product import reproduces, write_object
 from compiler_gym.tuning.size.ranking import experimental_options
+from compiler_gym.tuning.speed.hot_parts import profiles_of
 from compiler_gym.tuning.speed.optimizer import SpeedOptimizer
+from compiler_gym.tuning.speed.profile import counts_path, trained_path
 from compiler_gym.tuning.speed.workload import CommandWorkload, ProgramWorkload, Workload
 from compiler_gym.util import llvm_tools
 from compiler_gym.util.shell_format import plural
@@ -66,6 +69,7 @@ class SpeedResult(Product):
             "stages": [asdict(each) for each in search.stages],
             "wrong": [each.why for each in search.wrong],
             "options": [*search.best.change.options],
+            "change": change_as_json(search.best.change),
             "experimental": experimental_options(search.best.change),
         }
 
@@ -111,7 +115,7 @@ def optimize_speed(
     )
     # Workloads of built-in programs check their output.
     known = None if isinstance(workload, ProgramWorkload) else program.check
-    with tempfile.TemporaryDirectory(prefix="compiler_gym-") as folder:
+    with _profiles(target) as needed, tempfile.TemporaryDirectory(prefix="compiler_gym-") as folder:
         budget = Budget(settings.seconds, settings.evaluations)
         with (
             Evaluator(compilation, Path(folder), budget, settings.jobs) as evaluator,
@@ -122,6 +126,7 @@ def optimize_speed(
                 workload,
                 settings.check or known,
                 with_experimental=settings.with_experimental,
+                target=target,
                 watch=lambda search: progress.show(_progress(search, target.name)),
             )
             is_finished = _run(search)
@@ -129,6 +134,7 @@ def optimize_speed(
         best = search.best.evaluation
         write_object(best, target)
         is_repeatable = reproduces(compilation, best)
+        needed.extend(profiles_of(best.change, target))
     return SpeedResult(
         program=program,
         target=target,
@@ -139,6 +145,18 @@ def optimize_speed(
         command=compilation.command(target, best.change),
         is_repeatable=is_repeatable,
     )
+
+
+@contextmanager
+def _profiles(target: Path) -> Iterator[list[Path]]:
+    """Removes the profiles of a search after the block, except for those in the list."""
+    needed: list[Path] = []
+    try:
+        yield needed
+    finally:
+        for path in (counts_path(target), trained_path(target)):
+            if path not in needed:
+                path.unlink(missing_ok=True)
 
 
 def _run(search: SpeedOptimizer) -> bool:
@@ -235,6 +253,8 @@ def _doubts(result: SpeedResult) -> Iterator[str]:
     if result.is_faster:
         yield "Checked: it prints what it should."
         yield f"Its code has {after.text} bytes, where clang makes {before.text}."
+        for path in profiles_of(search.best.change, result.target):
+            yield f"The command below needs {path}, a profile of the runs. Keep it."
     yield from experimental_notes(search.best.change)
     if search.run_seconds < _SHORT_SECONDS:
         yield (

@@ -31,7 +31,9 @@ class Change:
         calls: Decisions about calls, by their number: inline (True) or not (False). LLVM decides
             about the others.
         skipped: Passes of LLVM that are left out of functions, by the number of the function.
+        loops: Hints for loops, by the number of the loop, such as ``unroll.count:4``.
         sequence: Passes of a policy, which run after those of the plugin, and before clang's own.
+        profile: The path of a profile for ``-fprofile-use``; empty for none.
     """
 
     options: tuple[str, ...] = ()
@@ -39,6 +41,8 @@ class Change:
     calls: tuple[tuple[int, bool], ...] = ()
     skipped: tuple[tuple[int, tuple[str, ...]], ...] = ()
     sequence: tuple[str, ...] = ()
+    loops: tuple[tuple[int, tuple[str, ...]], ...] = ()
+    profile: str = ""
 
     def arguments(self, plugin: Path | None) -> list[str]:
         """Returns the arguments of clang for the change.
@@ -47,6 +51,8 @@ class Change:
             plugin: The plugin with the passes.
         """
         words = [word for option in self.options for word in ("-mllvm", option)]
+        if self.profile:
+            words.append(f"-fprofile-use={self.profile}")
         passes = [*self.passes]
         if self.calls:
             calls = (f"{index}={'' if inline else 'no'}inline" for index, inline in self.calls)
@@ -54,7 +60,10 @@ class Change:
         if self.skipped:
             functions = (f"{index}={'+'.join(names)}" for index, names in self.skipped)
             passes.append(f"skip-passes<{';'.join(functions)}>")
-        # Calls and functions are numbered before any other pass.
+        if self.loops:
+            loops = (f"{index}={'+'.join(hints)}" for index, hints in self.loops)
+            passes.append(f"set-loops<{';'.join(loops)}>")
+        # Calls, functions and loops are numbered before any other pass.
         passes += self.sequence
         if not passes:
             return words
@@ -76,6 +85,11 @@ class Change:
         for index, name in passes.items():
             skipped[index] = tuple(sorted({*skipped.get(index, ()), name}))
         return replace(self, skipped=tuple(sorted(skipped.items())))
+
+    def hint(self, loops: Mapping[int, tuple[str, ...]]) -> "Change":
+        """Returns the change with other hints for some loops; without any for empty ones."""
+        hinted = {**dict(self.loops), **loops}
+        return replace(self, loops=tuple(sorted(each for each in hinted.items() if each[1])))
 
 
 NO_CHANGE = Change()
@@ -180,6 +194,8 @@ def change_as_json(change: Change) -> Decisions:
         "calls": [f"{index}={'' if inline else 'no'}inline" for index, inline in change.calls],
         "skipped": [f"{index}={'+'.join(names)}" for index, names in change.skipped],
         "sequence": [*change.sequence],
+        "loops": [f"{index}={'+'.join(hints)}" for index, hints in change.loops],
+        "profile": [change.profile] if change.profile else [],
     }
     return {name: texts for name, texts in lists.items() if texts}
 
@@ -190,17 +206,20 @@ def change_from_json(facts: Mapping[str, Any]) -> Change:
     Raises:
         ValueError: If they are not decisions.
     """
-    unknown = {*facts} - {"options", "passes", "calls", "skipped", "sequence"}
+    unknown = {*facts} - {"options", "passes", "calls", "skipped", "sequence", "loops", "profile"}
     if unknown:
         raise ValueError(f"expected decisions, got {', '.join(sorted(unknown))}")
     calls = (text.split("=") for text in facts.get("calls", ()))
     skipped = (text.split("=") for text in facts.get("skipped", ()))
+    loops = (text.split("=") for text in facts.get("loops", ()))
     return Change(
         options=tuple(facts.get("options", ())),
         passes=tuple(facts.get("passes", ())),
         calls=tuple((int(index), decision == "inline") for index, decision in calls),
         skipped=tuple((int(index), tuple(names.split("+"))) for index, names in skipped),
         sequence=tuple(facts.get("sequence", ())),
+        loops=tuple((int(index), tuple(hints.split("+"))) for index, hints in loops),
+        profile=next(iter(facts.get("profile", ())), ""),
     )
 
 

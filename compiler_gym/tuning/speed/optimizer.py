@@ -3,6 +3,8 @@
 import json
 import math
 import shutil
+import tempfile
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,6 +20,8 @@ from compiler_gym.tuning.size.linking import LinkError
 from compiler_gym.tuning.size.moves import Inlining, Move, list_call_sites
 from compiler_gym.tuning.size.ranking import moves_of
 from compiler_gym.tuning.speed import optimizer
+from compiler_gym.tuning.speed.hot_parts import moves_of_calls, moves_of_loops, moves_of_profile
+from compiler_gym.tuning.speed.profile import NO_PROFILE, Profile, collect_profile
 from compiler_gym.tuning.speed.workload import Stopwatch, Workload, check_statistics
 from compiler_gym.util.statistics import RuntimeComparison, compare_paired_runtimes
 
@@ -26,13 +30,20 @@ _WIDTH = 8
 # The share of the time for the search. The rest is for the runs that verify its result.
 _SEARCH_SHARE = 0.7
 # Fewer pairs can hardly prove anything. More pairs prove only gains too small to matter.
-_MIN_PAIRS, _MAX_PAIRS = 12, 100
+_MIN_PAIRS, _MAX_PAIRS = 20, 100
+# A faster program is claimed if the difference is less likely than this without a reason. Half of
+# such differences are slowdowns, so one program in 20,000 without a gain is claimed to be faster.
+_CLAIM_P_VALUE = 1e-4
 # After Ctrl-C, the verification is limited to this time.
 _PATIENCE_SECONDS = 10
 # Shorter runs are repeated, so that the start of the program matters less.
 _SAMPLE_SECONDS, _MAX_REPEATS = 0.02, 20
+# Some options make a program run for ever. The limit is three times this factor of a run.
+_LIMIT_FACTOR, _MIN_LIMIT_SECONDS = 4, 2
 # A program that looks at least so much faster is tried again, together with others.
 _PROMISING = 1.003
+# The options that are tried before the hot loops and calls.
+_FIRST_OPTIONS = 24
 
 
 @dataclass(frozen=True)
@@ -88,6 +99,8 @@ class SpeedOptimizer:
         check: Checks an object file. None if the checks of the workload are enough.
         seed: Seeds the order in which programs run.
         with_experimental: Whether to use experimental options.
+        target: The object file. Profiles that a result needs are beside it; None for no profile.
+        with_profile: Whether a result may need a profile.
         watch: Called when the state of the search has changed.
 
     Attributes:
@@ -110,6 +123,8 @@ class SpeedOptimizer:
         check: Check | None = None,
         seed: int = 0,
         with_experimental: bool = False,
+        target: Path | None = None,
+        with_profile: bool = True,
         watch: Callable[["SpeedOptimizer"], None] = lambda _: None,
     ):
         self.evaluator = evaluator
@@ -127,6 +142,8 @@ class SpeedOptimizer:
         self._workload = workload
         self._check = check
         self._with_experimental = with_experimental
+        self._target = target
+        self._with_profile = with_profile
         self._watch = watch
         self._repeats = 1
         self._rng = np.random.default_rng(seed)
@@ -151,7 +168,9 @@ class SpeedOptimizer:
         why = self._why_wrong(contender)
         if why:
             raise ValueError(f"What clang makes without any change does not work, either: {why}")
+        begin = time.monotonic()
         self.run_seconds = min(self._workload.seconds(contender.program) for _ in range(3))
+        self._workload.limit(max(_MIN_LIMIT_SECONDS, _LIMIT_FACTOR * (time.monotonic() - begin)))
         repeats = math.ceil(_SAMPLE_SECONDS / self.run_seconds)
         self._repeats = min(max(1, repeats), _MAX_REPEATS)
         self._check_time()
@@ -163,9 +182,15 @@ class SpeedOptimizer:
         Raises:
             KeyboardInterrupt: After Ctrl-C.
         """
+        options = optimizer.moves(self._has_passes, self._with_experimental)
+        profile = self._profile()
+        profiled = moves_of_profile(profile) if self._with_profile else []
         while True:
             before = self.leading
-            self._run("options", optimizer.moves(self._has_passes, self._with_experimental))
+            self._run("options", [*profiled, *options[:_FIRST_OPTIONS]])
+            self._run("loops", moves_of_loops(profile))
+            self._run("calls", moves_of_calls(profile))
+            self._run("more options", options[_FIRST_OPTIONS:])
             self._run("callees", self._moves_of_callees())
             if self.leading is before or self._is_over():
                 break
@@ -193,13 +218,13 @@ class SpeedOptimizer:
             self.pairs = (done, pairs)
             self._watch(self)
 
-        stopwatch = Stopwatch(self._seconds, self._rng)
+        stopwatch = Stopwatch(self._seconds_of_copy, self._rng)
         self.seconds = stopwatch.compare(self.baseline, self.leading, pairs, watch)
         if not self.seconds[0]:
             self.wrong.append(Wrong(self.leading.change, "it failed in one of many runs"))
             return
         self.comparison = compare_paired_runtimes(*self.seconds)
-        if self.comparison.is_significant and self.comparison.low > 1:
+        if is_claimed(self.comparison):
             self.best = self.leading
 
     def _check_time(self) -> None:
@@ -223,7 +248,13 @@ class SpeedOptimizer:
         return budget.passed > _SEARCH_SHARE * total
 
     def _seconds(self, contender: Contender) -> float:
-        return sum(self._workload.seconds(contender.program) for _ in range(self._repeats))
+        return self._seconds_of(contender.program)
+
+    def _seconds_of(self, program: Path) -> float:
+        return sum(self._workload.seconds(program) for _ in range(self._repeats))
+
+    def _seconds_of_copy(self, contender: Contender) -> float:
+        return seconds_of_copy(contender.program, self._seconds_of)
 
     def _run(self, stage: str, moves: Sequence[Move]) -> None:
         """Runs a part of the search if there is time."""
@@ -322,6 +353,14 @@ class SpeedOptimizer:
                 self.wrong.append(Wrong(evaluation.change, why))
         return self._verdicts[digest]
 
+    def _profile(self) -> Profile:
+        """Returns what a run executes; nothing without a plugin or bitcode, or late."""
+        compilation, unit = self.evaluator.compilation, self.evaluator.unit
+        if not self._has_passes or unit is None or self._target is None or self._is_over():
+            return NO_PROFILE
+        self.stage = "profile"
+        return collect_profile(compilation, unit, self._workload, self._target)
+
     @property
     def _has_passes(self) -> bool:
         return self.evaluator.compilation.plugin is not None
@@ -331,6 +370,26 @@ class SpeedOptimizer:
             return []
         inlining = Inlining(self.evaluator, list_call_sites(self.evaluator))
         return inlining.moves_of_callees(self.leading.change)
+
+
+def is_claimed(comparison: RuntimeComparison) -> bool:
+    """Returns true if a comparison proves that the second program is faster."""
+    return comparison.low > 1 and comparison.p_value < _CLAIM_P_VALUE
+
+
+def seconds_of_copy(program: Path, seconds: Callable[[Path], float]) -> float:
+    """Measures a new copy of a program.
+
+    The place of a file in memory makes a program faster or slower as long as it stays there. With a
+    new copy for each measurement that is noise, which repetitions reveal.
+
+    Args:
+        program: The program.
+        seconds: Measures a program, in seconds.
+    """
+    # The names have the same length, as those of the originals.
+    with tempfile.TemporaryDirectory(prefix="copy-", dir=program.parent) as folder:
+        return seconds(Path(shutil.copy2(program, folder)))
 
 
 def _all_of(moves: Sequence[Move], change: Change) -> Change:

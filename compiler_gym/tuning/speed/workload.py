@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -63,6 +63,10 @@ class Workload(ABC):
             RunError: If it fails.
         """
 
+    @abstractmethod
+    def limit(self, seconds: float) -> None:
+        """Sets the time limit of each run. A wrong option can make a program run for ever."""
+
     def seconds(self, program: Path) -> float:
         """Returns the processor time of one :meth:`run`, of all its processes, in seconds.
 
@@ -83,7 +87,7 @@ def _time_of_children() -> float:
     return usage.ru_utime + usage.ru_stime
 
 
-@dataclass(frozen=True)
+@dataclass
 class ProgramWorkload(Workload):
     """A program of a dataset, with inputs and expected outputs.
 
@@ -106,9 +110,15 @@ class ProgramWorkload(Workload):
     def run(self, program: Path) -> None:
         """Runs a program once on all inputs of the measurement."""
         for run in self.validator.runs:
-            error = run_program(program, run, Path(os.devnull), RUN_TIMEOUT_SECONDS)
+            seconds = RUN_TIMEOUT_SECONDS if run.seconds is None else run.seconds
+            error = run_program(program, run, Path(os.devnull), seconds)
             if error:
                 raise RunError(str(error))
+
+    def limit(self, seconds: float) -> None:
+        """Sets the time limit of each run."""
+        runs = [replace(run, seconds=seconds) for run in self.validator.runs]
+        self.validator = replace(self.validator, runs=runs)
 
 
 @dataclass
@@ -122,11 +132,13 @@ class CommandWorkload(Workload):
             the value of the environment variable ``PROGRAM``.
         linker: Links the program.
         expected: The expected output; known after the first check.
+        limit_seconds: The time limit of a run.
     """
 
     command: str
     linker: Linker = field(default_factory=Linker)
     expected: bytes | None = field(default=None, init=False)
+    limit_seconds: float = field(default=_RUN_SECONDS, init=False)
 
     def link(self, object_file: Path, program: Path) -> None:
         """Links an object file to a program."""
@@ -151,16 +163,24 @@ class CommandWorkload(Workload):
         """Runs a program once on all inputs of the measurement."""
         self._printed(program)
 
+    def limit(self, seconds: float) -> None:
+        """Sets the time limit of each run."""
+        self.limit_seconds = seconds
+
     def _printed(self, program: Path) -> bytes:
         """Runs the command, and returns its standard output."""
         text = self.command.replace("{}", shlex.quote(str(program)))
         environment = {**llvm_tools.command_environment(), "PROGRAM": str(program)}
         try:
             done = run_command(
-                ["/bin/sh", "-c", text], _RUN_SECONDS, env=environment, text=False, check=False
+                ["/bin/sh", "-c", text],
+                self.limit_seconds,
+                env=environment,
+                text=False,
+                check=False,
             )
         except subprocess.TimeoutExpired:
-            raise RunError(f"it takes more than {_RUN_SECONDS} s") from None
+            raise RunError(f"it takes more than {self.limit_seconds:g} s") from None
         if done.returncode:
             said = (done.stderr or done.stdout).decode(errors="replace").strip()
             said = said[-_MAX_CHARACTERS:]

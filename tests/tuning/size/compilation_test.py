@@ -5,7 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from compiler_gym.tuning.size.compilation import Change, Compilation, check_options
+from compiler_gym.tuning.size.compilation import (
+    Change,
+    Compilation,
+    change_as_json,
+    change_from_json,
+    check_options,
+)
 
 CLANG = Path("/bin/clang")
 
@@ -55,6 +61,30 @@ def test_skipped_passes():
     # The passes of a policy change what has a number.
     last = replace(change.decide({1: True}), sequence=("function(sroa)", "ipsccp"))
     assert last.arguments(Path("/p.so"))[-1] == f"{first},function(sroa),ipsccp"
+
+
+def test_hints_for_loops():
+    change = Change().hint({4: ("unroll.count:2",), 1: ("unroll.disable",)})
+    assert change.loops == ((1, ("unroll.disable",)), (4, ("unroll.count:2",)))
+    assert change.hint({4: (), 1: ("vectorize.disable", "interleave.count:2")}).loops == (
+        (1, ("vectorize.disable", "interleave.count:2")),
+    )
+    words = replace(change.decide({0: False}), sequence=("ipsccp",)).arguments(Path("/p.so"))
+    first = "set-call-sites<0=noinline>,set-loops<1=unroll.disable;4=unroll.count:2>,ipsccp"
+    assert words[-1] == f"-first-passes={first}"
+
+
+def test_a_profile_needs_no_plugin():
+    assert Change(profile="/a.profdata").arguments(None) == ["-fprofile-use=/a.profdata"]
+
+
+def test_changes_as_json():
+    change = Change(("-a",), ("p",), ((1, True),), ((2, ("dse", "gvn")),), ("ipsccp",))
+    change = replace(change.hint({3: ("unroll.count:2", "vectorize.disable")}), profile="/p")
+    facts = change_as_json(change)
+    assert facts["loops"] == ["3=unroll.count:2+vectorize.disable"] and facts["profile"] == ["/p"]
+    assert change_from_json(facts) == change
+    assert change_as_json(Change()) == {} and change_from_json({}) == Change()
 
 
 @pytest.mark.parametrize("option", ["-S", "-E", "-o", "-emit-llvm", "-flto", "-flto=thin", "-MD"])

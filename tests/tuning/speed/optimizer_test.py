@@ -3,7 +3,9 @@
 import pytest
 
 from compiler_gym.tuning.size.inputs import command_check
+from compiler_gym.tuning.speed import optimizer
 from compiler_gym.tuning.speed.optimizer import SpeedOptimizer
+from compiler_gym.tuning.speed.profile import Loop, Profile
 from compiler_gym.tuning.speed.workload import RunError, Workload
 
 
@@ -15,6 +17,7 @@ class Pretended(Workload):
         self.wrong = wrong
         self.runs = []
         self.checked = []
+        self.limits = []
 
     def link(self, object_file, program):
         program.write_bytes(object_file.read_bytes())
@@ -25,6 +28,9 @@ class Pretended(Workload):
 
     def run(self, program):
         self.runs.append(program.read_bytes())
+
+    def limit(self, seconds):
+        self.limits.append(seconds)
 
     def seconds(self, program):
         self.run(program)
@@ -63,7 +69,7 @@ def test_a_faster_program_is_found_and_proved(start):
 
 
 def test_without_a_gain_the_program_of_clang_stays(start):
-    search = searched(start(16), Pretended())
+    search = searched(start(24), Pretended())
     assert search.best is search.baseline
     assert search.comparison is None or search.comparison.low <= 1
     assert len(search.stages) == 1
@@ -71,7 +77,7 @@ def test_without_a_gain_the_program_of_clang_stays(start):
 
 def test_luck_is_not_enough(start):
     """The winner of the race takes as long as the baseline afterwards."""
-    evaluator = start(16)
+    evaluator = start(24)
     search = SpeedOptimizer(evaluator, workload := Pretended(of_size))
     search.start()
     search.run()
@@ -79,35 +85,35 @@ def test_luck_is_not_enough(start):
     workload.time_of = lambda data: 0.05
     search.prove()
     assert search.best is search.baseline
-    assert search.comparison.low <= 1 <= search.comparison.high
+    assert search.comparison.low <= 1
     assert len(search.seconds[0]) == len(search.seconds[1]) == 100
 
 
 def test_a_hurried_proof_has_fewer_runs(start):
-    search = SpeedOptimizer(start(16), Pretended(lambda data: len(data) / 10_000))
+    search = SpeedOptimizer(start(24), Pretended(lambda data: len(data) / 10_000))
     search.start()
     search.run()
     search.prove(is_hurried=True)
-    assert 12 <= len(search.seconds[0]) < 100
+    assert 20 <= len(search.seconds[0]) < 100
     assert search.best is search.leading
 
 
 def test_wrong_results_are_left(start):
-    first = searched(start(16), Pretended(of_size))
+    first = searched(start(24), Pretended(of_size))
     wrong = {first.best.program.read_bytes()}
-    search = searched(start(16), Pretended(of_size, wrong))
+    search = searched(start(24), Pretended(of_size, wrong))
     assert search.best.program.read_bytes() not in wrong
     assert "it is wrong" in [each.why for each in search.wrong]
 
 
 def test_a_program_that_fails_in_the_proof_is_not_the_result(start):
-    search = SpeedOptimizer(start(16), workload := Pretended(of_size))
+    search = SpeedOptimizer(start(24), workload := Pretended(of_size))
     search.start()
     search.run()
-    bad = search.leading.program
+    bad = search.leading.program.read_bytes()
 
     def seconds(program):
-        if program == bad:
+        if program.read_bytes() == bad:  # A copy.
             raise RunError("exit code 1")
         return 0.05
 
@@ -119,14 +125,36 @@ def test_a_program_that_fails_in_the_proof_is_not_the_result(start):
 
 def test_baseline_that_does_not_work(start):
     with pytest.raises(ValueError, match="without any change does not work, either: exit code 1"):
-        SpeedOptimizer(start(16), Pretended(), command_check("false")).start()
+        SpeedOptimizer(start(24), Pretended(), command_check("false")).start()
 
 
 def test_too_little_time_is_said(start):
-    search = SpeedOptimizer(start(16, seconds=10), workload := Pretended())
+    search = SpeedOptimizer(start(24, seconds=10), workload := Pretended())
     workload.seconds = lambda program: 2.0
-    with pytest.raises(ValueError, match=r"A run takes 2 s. In 10 s nothing .* a budget of 1600 s"):
+    with pytest.raises(ValueError, match=r"A run takes 2 s. In 10 s nothing .* a budget of 2667 s"):
         search.start()
+
+
+def test_hot_loops_and_calls_are_tried(start, monkeypatch, tmp_path):
+    profile = Profile((Loop(0, "mix", True, 1.0),), {0: 5})
+    monkeypatch.setattr(optimizer, "collect_profile", lambda *_: profile)
+    monkeypatch.setattr(optimizer, "_FIRST_OPTIONS", 0)
+    evaluator = start(8)
+    tried = []
+    evaluate = evaluator.evaluate
+    evaluator.evaluate = lambda changes: tried.extend(changes) or evaluate(changes)
+    search = SpeedOptimizer(evaluator, Pretended(), target=tmp_path / "program.o")
+    search.start()
+    search.run()
+    assert [each.name for each in search.stages[:2]] == ["loops", "calls"]
+    assert ((0, ("unroll.count:4",)),) in {each.loops for each in tried}
+    assert {((0, True),), ((0, False),)} <= {each.calls for each in tried}
+
+
+def test_programs_that_never_end_have_a_limit(start):
+    search = SpeedOptimizer(start(1), workload := Pretended())
+    search.start()
+    assert workload.limits == [2]
 
 
 def test_short_runs_are_repeated(start):

@@ -5,13 +5,24 @@ import subprocess
 from compiler_gym.tuning.size.compilation import NO_CHANGE
 from compiler_gym.tuning.speed import optimizer
 
+# A sum that LLVM must not reorder: it would be another one.
+SUM = """
+float sum(const float *a, int n) {
+  float s = 0;
+  for (int i = 0; i < n; i++) s += a[i];
+  return s;
+}
+"""
 
-def test_clang_knows_all_options(compilation, tmp_path):
-    compilation.source.write_text("int f(int x) { return x + 1; }\n")
+
+def test_clang_knows_all_options_and_none_reorders_arithmetic(compilation, tmp_path):
+    compilation.source.write_text(SUM)
     for part in optimizer.parts():
-        command = compilation.command(tmp_path / "f.o", part)
+        path = tmp_path / "sum.s"
+        command = ["-S" if word == "-c" else word for word in compilation.command(path, part)]
         done = subprocess.run(command, capture_output=True, text=True)
         assert (done.returncode, done.stderr) == (0, ""), part
+        assert "\taddss\t" in path.read_text() and "\taddps\t" not in path.read_text(), part
 
 
 def test_parts_are_different():

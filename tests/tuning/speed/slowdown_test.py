@@ -26,6 +26,9 @@ class Simulated(Workload):
     def run(self, program):
         raise NotImplementedError
 
+    def limit(self, seconds):
+        raise NotImplementedError
+
     def seconds(self, program):
         self.runs += 1
         text = program.read_text()

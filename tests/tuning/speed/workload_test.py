@@ -94,3 +94,15 @@ def test_link_errors_name_the_cause(here):
     Linker(after=(here / "g.o",)).link(here / "f.o", here / "q")
     with pytest.raises(LinkError, match=r"add -o \$PROGRAM"):
         Linker("true {}").link(here / "f.o", here / "r")
+
+
+def test_runs_have_a_limit(here):
+    workload = CommandWorkload("sleep 60")
+    workload.limit(0.1)
+    assert workload.check(here / "program") == "it takes more than 0.1 s"
+    validator = ProgramValidator([ProgramRun(command="sleep 60")])
+    workload = ProgramWorkload(validator)
+    workload.limit(0.1)
+    assert "Execution timeout" in workload.check(here / "program")
+    with pytest.raises(RunError, match="Execution timeout"):
+        workload.run(here / "program")

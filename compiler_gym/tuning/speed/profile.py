@@ -140,7 +140,8 @@ def _write_counts(compilation: Compilation, unit: Path, workload: Workload, coun
         instrumented = Path(folder) / "instrumented.bc"
         _run([llvm_tools.opt_path(), "-passes=pgo-instr-gen", unit, "-o", instrumented])
         written = f"-fprofile-instr-generate={raw}/%p.profraw"
-        _run([*compilation.command_of_unit(instrumented, alone), "-w", written])
+        # The counts are the same at any level.
+        _run([*compilation.command_of_unit(instrumented, alone), "-O1", "-w", written])
         _write_profile(compilation, alone, workload, raw, counts)
 
 

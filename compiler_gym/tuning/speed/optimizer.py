@@ -25,8 +25,9 @@ from compiler_gym.tuning.speed.profile import NO_PROFILE, Profile, collect_profi
 from compiler_gym.tuning.speed.workload import Stopwatch, Workload, check_statistics
 from compiler_gym.util.statistics import RuntimeComparison, compare_paired_runtimes
 
-# The number of moves tried from the same place.
-_WIDTH = 8
+# The number of moves tried from the same place. There are fewer if their compilations would take
+# more than this share of the time: what is compiled too late cannot be measured.
+_WIDTH, _BATCH_SHARE = 8, 0.15
 # The share of the time for the search. The rest is for the runs that verify its result.
 _SEARCH_SHARE = 0.7
 # Fewer pairs can hardly prove anything. More pairs prove only gains too small to matter.
@@ -146,6 +147,7 @@ class SpeedOptimizer:
         self._with_profile = with_profile
         self._watch = watch
         self._repeats = 1
+        self._compile_seconds = 0.0
         self._rng = np.random.default_rng(seed)
         self._race = Stopwatch(self._seconds, self._rng, self._is_late)
         # Digests of object files that were slower than the fastest at that time.
@@ -163,7 +165,10 @@ class SpeedOptimizer:
             EnvironmentNotSupported: If SciPy is not installed.
         """
         check_statistics()
+        begin = time.monotonic()
         contender = self._contender(self.evaluator.evaluate_source())
+        # clang has compiled the source and its bitcode.
+        self._compile_seconds = (time.monotonic() - begin) / 2
         self.baseline = self.leading = self.best = contender
         why = self._why_wrong(contender)
         if why:
@@ -247,6 +252,13 @@ class SpeedOptimizer:
         total = budget.passed + budget.seconds_left
         return budget.passed > _SEARCH_SHARE * total
 
+    @property
+    def _width(self) -> int:
+        """The number of moves to try at a time."""
+        budget = self.evaluator.budget
+        total = budget.passed + budget.seconds_left
+        return int(min(max(1, _BATCH_SHARE * total / self._compile_seconds), _WIDTH))
+
     def _seconds(self, contender: Contender) -> float:
         return self._seconds_of(contender.program)
 
@@ -273,7 +285,7 @@ class SpeedOptimizer:
         """Tries moves. Tries those that seem to help a second time, and together."""
         waiting, again = deque(moves), set[int]()
         while waiting and not self._is_over():
-            batch = [waiting.popleft() for _ in range(min(_WIDTH, len(waiting)))]
+            batch = [waiting.popleft() for _ in range(min(self._width, len(waiting)))]
             promising, is_won = self._try(batch)
             new = [move for move in promising if id(move) not in again]
             again |= {id(move) for move in new}
@@ -309,7 +321,11 @@ class SpeedOptimizer:
         """Returns the distinct programs that work and may be faster."""
         found: list[Contender] = []
         met = {self.leading.evaluation.object.digest, *self._beaten}
-        for evaluation in self.evaluator.evaluate(changes):
+        begin, used = time.monotonic(), self.evaluator.budget.used
+        evaluations = self.evaluator.evaluate(changes)
+        if new := self.evaluator.budget.used - used:
+            self._compile_seconds = (time.monotonic() - begin) / new
+        for evaluation in evaluations:
             digest = evaluation.object.digest
             if digest in met:
                 self.evaluator.discard(evaluation)

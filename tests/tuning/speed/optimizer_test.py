@@ -151,6 +151,17 @@ def test_hot_loops_and_calls_are_tried(start, monkeypatch, tmp_path):
     assert {((0, True),), ((0, False),)} <= {each.calls for each in tried}
 
 
+def test_slow_compilations_are_tried_in_small_batches(start):
+    search = SpeedOptimizer(start(8, seconds=100), Pretended())
+    search.start()
+    search._compile_seconds = 4.9
+    assert search._width == 3  # In 15 s of 100.
+    search._compile_seconds = 50.0
+    assert search._width == 1
+    search._compile_seconds = 0.1
+    assert search._width == 8
+
+
 def test_programs_that_never_end_have_a_limit(start):
     search = SpeedOptimizer(start(1), workload := Pretended())
     search.start()

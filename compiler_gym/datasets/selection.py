@@ -1,9 +1,11 @@
 """The choice of programs to train on and to report results on, which all evaluations share."""
 
 import random
+from collections.abc import Iterator, Sequence
 
-from compiler_gym.datasets.datasets import Datasets
+from compiler_gym.datasets.datasets import Datasets, round_robin_iterables
 from compiler_gym.datasets.parts import check_part
+from compiler_gym.errors.nearest_names import unknown_name
 
 _KERNELS, _CSMITH, _OPENSOURCE = "kernels-v0", "csmith-v0", "opensource-v0"
 # Seeds of csmith by part.
@@ -51,3 +53,34 @@ def _real_software(datasets: Datasets, part: str, count: int, seed: int) -> list
             f"got {count}"
         )
     return rng.sample(files, count)
+
+
+def breadth_first(
+    datasets: Datasets, part: str, most: int, packages: Sequence[str] | None, seed: int
+) -> Iterator[str]:
+    """Yields the URIs of programs: one of each package first, then the second of each.
+
+    Kernels count as a package. Nothing is downloaded before its turn.
+
+    Args:
+        datasets: Those of an LLVM environment.
+        part: ``"train"``, ``"validation"`` or ``"test"``.
+        most: The most files of each package.
+        packages: Packages of ``opensource-v0`` to use; None for all.
+        seed: Chooses the files and their order.
+
+    Raises:
+        ValueError: There is no such part.
+        LookupError: The part has no such package.
+    """
+    rng = random.Random(seed)
+    groups: dict[str, list[str]] = {}
+    for uri in datasets.dataset(_OPENSOURCE).benchmark_uris(part):
+        groups.setdefault(uri.split("/")[3], []).append(uri)
+    for name in packages or ():
+        if name not in groups:
+            raise unknown_name("package", name, groups)
+    lists = [group for name, group in groups.items() if not packages or name in packages]
+    lists.append([*datasets.dataset(_KERNELS).benchmark_uris(part)])
+    chosen = [rng.sample(group, min(most, len(group))) for group in lists]
+    yield from round_robin_iterables(chosen)

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from compiler_gym.cli.pool_options import RayOption
 from compiler_gym.datasets import Datasets
+from compiler_gym.datasets.selection import breadth_first
 from compiler_gym.distributed.opening import open_pool
 from compiler_gym.distributed.pool import Limits
 from compiler_gym.distributed.programs import Program
@@ -22,7 +23,6 @@ from compiler_gym.tuning.changes.training import judged, read_rows, table_of
 from compiler_gym.tuning.changes.training import train as train_ranking
 from compiler_gym.tuning.changes.trials import (
     Trials,
-    breadth_first,
     packages_of,
     rows_of,
     trials_in,

@@ -10,13 +10,11 @@ from functools import cached_property, reduce
 from pathlib import Path
 from typing import Any
 
-from compiler_gym.datasets import Datasets, round_robin_iterables
 from compiler_gym.distributed.pool import Pool
 from compiler_gym.distributed.programs import Program
 from compiler_gym.distributed.task import Job, Outcome, name_of
 from compiler_gym.distributed.worker import Worker
 from compiler_gym.envs.llvm.benchmarks.bitcode import add_attributes
-from compiler_gym.errors.nearest_names import unknown_name
 from compiler_gym.tuning.size.compilation import NO_CHANGE, Change, Compilation, change_as_json
 from compiler_gym.tuning.size.evaluator import Budget, Evaluation, Evaluator
 from compiler_gym.tuning.size.linking import trial_linker
@@ -192,42 +190,6 @@ def _result(evaluation: Evaluation) -> Row:
 
 def _facts(evaluation: Evaluation) -> Row:
     return {"change": change_as_json(evaluation.change), **_result(evaluation)}
-
-
-# The order in which programs are tried.
-
-_KERNELS, _OPENSOURCE = "kernels-v0", "opensource-v0"
-
-
-def breadth_first(
-    datasets: Datasets, part: str, most: int, packages: Sequence[str] | None, seed: int
-) -> Iterator[str]:
-    """Yields the URIs of programs: one of each package first, then the second of each.
-
-    Kernels count as a package. Nothing is downloaded before its turn.
-
-    Args:
-        datasets: Those of an LLVM environment.
-        part: ``"train"``, ``"validation"`` or ``"test"``.
-        most: The most files of each package.
-        packages: Packages of ``opensource-v0`` to use; None for all.
-        seed: Chooses the files and their order.
-
-    Raises:
-        ValueError: There is no such part.
-        LookupError: The part has no such package.
-    """
-    rng = random.Random(seed)
-    groups: dict[str, list[str]] = {}
-    for uri in datasets.dataset(_OPENSOURCE).benchmark_uris(part):
-        groups.setdefault(uri.split("/")[3], []).append(uri)
-    for name in packages or ():
-        if name not in groups:
-            raise unknown_name("package", name, groups)
-    lists = [group for name, group in groups.items() if not packages or name in packages]
-    lists.append([*datasets.dataset(_KERNELS).benchmark_uris(part)])
-    chosen = [rng.sample(group, min(most, len(group))) for group in lists]
-    yield from round_robin_iterables(chosen)
 
 
 # Tables of trials: a folder with a file of JSON lines, one line for each program.

@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 
 import compiler_gym.tuning.changes.trials as module
 from compiler_gym.datasets import Datasets
+from compiler_gym.datasets.selection import breadth_first
 from compiler_gym.distributed import PoolError
 from compiler_gym.distributed.programs import Program
 from compiler_gym.distributed.task import Outcome
@@ -19,7 +20,6 @@ from compiler_gym.tuning.changes.training import JudgedRow, read_rows, table_of
 from compiler_gym.tuning.changes.trials import (
     FILE,
     Trials,
-    breadth_first,
     record,
     rows_of,
     write_card,

@@ -46,12 +46,13 @@ def evaluate(
     policy: Annotated[
         str,
         typer.Option(
-            help="sequence: one sequence for all programs. coreset: tries twelve. network: chooses "
-            "one of them. Or a JSON file, a model of Stable-Baselines3 (.zip), or "
+            help="pieces: pieces of sequences, each kept if it helps. pieces45: the first of them. "
+            "sequence: one sequence for all programs. coreset: tries twelve. "
+            "network: chooses one of them. Or a JSON file, a model of Stable-Baselines3 (.zip), or "
             "module:attribute for a function from an observation to an action.",
             autocompletion=complete_policy,
         ),
-    ] = "coreset",
+    ] = "pieces",
     count: Annotated[
         int,
         typer.Option(

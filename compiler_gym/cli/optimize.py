@@ -100,8 +100,7 @@ def optimize(
     policy: Annotated[
         str | None,
         typer.Option(
-            help="A learned policy whose passes are tried first: sequence, coreset or network (see "
-            "eval), or a file.",
+            help="A learned policy whose passes are tried first: a name (see eval) or a file.",
             autocompletion=complete_policy,
         ),
     ] = None,

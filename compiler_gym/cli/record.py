@@ -53,7 +53,7 @@ def record(
     policy: Annotated[
         str,
         typer.Option(
-            help="random, the name of a policy (sequence, coreset, network), or its file.",
+            help=f"random, the name of a policy ({', '.join(SHIPPED)}), or its file.",
             autocompletion=complete_policy,
         ),
     ] = RANDOM,

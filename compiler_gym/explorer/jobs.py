@@ -176,6 +176,8 @@ def policy(bench: Workbench, request: messages.PolicyRequest) -> messages.Pipeli
         lowest = int(start.observation[COST])
         if chosen.network is not None:
             sequences = (sequences[int(chosen.network.predict(features_of(start)).argmin())],)
+    if chosen.continues:
+        return messages.Pipeline(actions=_continued(bench, request.program, sequences, lowest))
     best: list[str] = []
     for sequence in sequences:
         with bench.fork(request.program, []) as env:
@@ -187,6 +189,23 @@ def policy(bench: Workbench, request: messages.PolicyRequest) -> messages.Pipeli
                 if cost < lowest:
                     lowest, best = cost, [*sequence[:length]]
     return messages.Pipeline(actions=best)
+
+
+def _continued(
+    bench: Workbench, program: str, sequences: Sequence[Sequence[str]], lowest: int
+) -> list[str]:
+    """Tries sequences, each on the best program so far. Returns the passes that lead there."""
+    best: list[str] = []
+    for sequence in sequences:
+        with bench.fork(program, best) as env:
+            try:
+                cost = int(bench.step(env, sequence, [COST])[0])
+            except ExplorerError:
+                continue
+        if cost <= lowest and len(best) + len(sequence) <= bench.limits.actions:
+            lowest = cost
+            best += sequence
+    return best
 
 
 def causes(

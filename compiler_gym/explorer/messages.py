@@ -167,7 +167,7 @@ class PolicyRequest(_Message):
     """Asks for the actions that one of the package's policies chooses for a program."""
 
     program: str
-    policy: Literal["sequence", "coreset", "network"]
+    policy: Literal["pieces", "pieces45", "sequence", "coreset", "network"]
 
 
 class Export(_Message):

@@ -34,7 +34,7 @@ def test_json(run, policy):
 
 
 def test_wrong_arguments(fails, policy):
-    assert "no policy of that name: sequence, coreset, network" in fails(
+    assert "no policy of that name: pieces, pieces45, sequence, coreset, network" in fails(
         "eval", "--policy", "corset"
     )
     policy.write_text("{}")

@@ -24,7 +24,7 @@ def test_function_of_a_module_in_the_working_directory(tmp_path, monkeypatch):
 
 def test_shipped_policy():
     assert isinstance(load_policy("sequence"), Policy)
-    with pytest.raises(OSError, match="sequence, coreset, network"):
+    with pytest.raises(OSError, match="pieces, pieces45, sequence, coreset, network"):
         load_policy("sequense")
 
 

@@ -186,7 +186,7 @@ def test_search_is_paused(client):
         assert [json.loads(text) for text in socket][-1] == {"type": "done"}
 
 
-@pytest.mark.parametrize("policy", ["sequence", "network"])
+@pytest.mark.parametrize("policy", ["pieces45", "sequence", "network"])
 def test_policy_gives_a_branch(client, policy):
     program = client.paste()
     actions = client.call("policy", {"program": program, "policy": policy})["actions"]

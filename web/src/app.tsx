@@ -219,7 +219,7 @@ export function App() {
     if (!program) return;
     setBusy(true);
     try {
-      const body = { program: program.id, policy: "network" };
+      const body = { program: program.id, policy: "pieces45" };
       takeBranch((await ask<Pipeline>(program, "policy", body)).actions);
     } catch (problem) {
       setError((problem as Error).message);
@@ -302,7 +302,7 @@ export function App() {
             type="button"
             disabled={!program}
             onClick={applyPolicy}
-            title="The passes that a network chooses, which was trained on other programs"
+            title="At most 45 passes that were learnt from other programs, each kept only if it helps"
           >
             Policy
           </button>

@@ -1,8 +1,9 @@
-"""Policies as files: sequences of passes, and a network that chooses among them."""
+"""Policies as files: sequences of passes, and how to choose among them."""
 
 import json
 import random
 import textwrap
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -73,7 +74,8 @@ def with_one(values: np.ndarray) -> np.ndarray:
 COST = "IrInstructionCount"
 
 SHIPPED = {
-    name: Path(__file__).parent / f"{name}.json" for name in ("sequence", "coreset", "network")
+    name: Path(__file__).parent / f"{name}.json"
+    for name in ("pieces", "pieces45", "sequence", "coreset", "network")
 }
 """The policies that come with the package."""
 
@@ -105,17 +107,21 @@ class Policy:
     """Sequences of passes that are good for many programs.
 
     Without a network, all of them are tried, and with one only its choice. The result is the
-    program after the pass with which it was smallest.
+    program after the pass with which it was smallest. If sequences continue from each other, each
+    is kept as a whole, or undone.
 
     Attributes:
         sequences: The names of the passes of each sequence, the most useful sequence first.
         about: A description of their training.
         network: Chooses among the sequences.
+        continues: Whether each sequence continues from the best program so far, and is undone if
+            it makes that larger. Otherwise each begins with the program without any pass.
     """
 
     sequences: tuple[tuple[str, ...], ...]
     about: dict[str, Any]
     network: Network | None = None
+    continues: bool = False
 
     @classmethod
     def load(cls, name: str | Path) -> "Policy":
@@ -154,7 +160,7 @@ class Policy:
         sequences = tuple(tuple(each.split()) for each in facts["sequences"])
         weights = facts.get("network")
         network = weights and Network(**{key: np.array(it) for key, it in weights.items()})
-        return cls(sequences, facts["about"], network)
+        return cls(sequences, facts["about"], network, facts.get("continues", False))
 
     def save(self, path: Path) -> None:
         """Writes the policy to a file."""
@@ -162,6 +168,8 @@ class Policy:
             "about": self.about,
             "sequences": [" ".join(each) for each in self.sequences],
         }
+        if self.continues:
+            facts["continues"] = True
         if self.network:
             facts["network"] = {
                 key: np.vectorize(_rounded)(value).tolist()
@@ -172,23 +180,26 @@ class Policy:
             file.write("\n")
 
     def sequences_for(self, bitcode: Path | None) -> tuple[tuple[str, ...], ...]:
-        """Returns the sequences to try on a program: all, or the choice of the network.
+        """Returns the sequences to try on a program: all, the choice of the network, or the pieces.
 
         Args:
-            bitcode: The program. None if it is unknown: the network then gives the most useful
-                sequence.
+            bitcode: The program. None if it is unknown: only the most useful sequence is then
+                returned if the policy looks at programs.
 
         Raises:
             ServiceError: If the bitcode cannot be read.
         """
-        if self.network is None:
+        if self.network is None and not self.continues:
             return self.sequences
         if bitcode is None:
             return self.sequences[:1]
         with make("llvm-v0", benchmark=f"file://{bitcode}") as env:
             assert isinstance(env, LlvmEnv)
             env.reset()
-            return self._choice_of(self.network, env)
+            if self.network is not None:
+                return self._choice_of(self.network, env)
+            chosen = self.play(env).sequence
+            return (chosen,) if chosen else ()
 
     def _choice_of(self, network: Network, env: LlvmEnv) -> tuple[tuple[str, ...], ...]:
         """Returns the network's choice for the program of an episode that has just begun."""
@@ -202,17 +213,72 @@ class Policy:
             ServiceError: If the program cannot be compiled at all.
         """
         sequences = self.sequences
+        env.reset(benchmark=env.benchmark)
+        if self.continues:
+            cost, sequence = continued(env, sequences)
+            return self._chosen(env, cost, sequence, sequences)
         if self.network is not None:
-            env.reset(benchmark=env.benchmark)
             sequences = self._choice_of(self.network, env)
         costs = [costs_of(env, sequence) for sequence in sequences]
         best = min(range(len(sequences)), key=lambda number: min(costs[number]))
         cost = min(costs[best])
-        sequence = sequences[best][: costs[best].index(cost)]
         env.reset(benchmark=env.benchmark)
+        return self._chosen(env, cost, sequences[best][: costs[best].index(cost)], sequences)
+
+    @staticmethod
+    def _chosen(
+        env: LlvmEnv, cost: int, sequence: tuple[str, ...], tried: tuple[tuple[str, ...], ...]
+    ) -> Choice:
+        """Runs the passes that were chosen in an episode that has just begun."""
         if sequence:
             env.multistep([env.action_space[name] for name in sequence])
-        return Choice(cost, sequence, sum(map(len, sequences)))
+        return Choice(cost, sequence, sum(map(len, tried)))
+
+
+def continued(env: LlvmEnv, sequences: Sequence[Sequence[str]]) -> tuple[int, tuple[str, ...]]:
+    """Tries sequences on copies of an episode, each on the best program so far.
+
+    Returns:
+        The number of IR instructions of the best program, and the passes that lead there.
+
+    Raises:
+        LookupError: If there is no such pass.
+    """
+    cost = int(env.observation[COST])
+    kept: list[str] = []
+    best = env.fork()
+    try:
+        for sequence in sequences:
+            copy = best.fork()
+            result = _cost_after(copy, sequence)
+            if result is None or result > cost:
+                copy.close()
+                continue
+            best.close()
+            best, cost = copy, result
+            kept += sequence
+    finally:
+        best.close()
+    return cost, tuple(kept)
+
+
+def cost_after(env: LlvmEnv, sequence: Sequence[str]) -> int | None:
+    """Runs passes on a copy of an episode.
+
+    Returns:
+        The number of IR instructions after them. None if the compiler failed.
+
+    Raises:
+        LookupError: If there is no such pass.
+    """
+    with env.fork() as copy:
+        return _cost_after(copy, sequence)
+
+
+def _cost_after(env: LlvmEnv, sequence: Sequence[str]) -> int | None:
+    actions = [env.action_space[name] for name in sequence]
+    (cost,), _, done, _ = env.multistep(actions, observation_spaces=[COST])
+    return None if done else int(cost)
 
 
 def costs_of(env: LlvmEnv, sequence: tuple[str, ...]) -> list[int]:

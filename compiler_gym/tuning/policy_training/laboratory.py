@@ -15,8 +15,8 @@ from compiler_gym.distributed.programs import Program
 from compiler_gym.distributed.task import Job, name_of
 from compiler_gym.distributed.worker import Worker
 from compiler_gym.envs.llvm.llvm_env import LlvmEnv
-from compiler_gym.tuning.policies.policy import COST, costs_of, features_of, mutate
-from compiler_gym.tuning.policy_training.training import Passes, Search
+from compiler_gym.tuning.policies.policy import COST, continued, costs_of, features_of, mutate
+from compiler_gym.tuning.policy_training.training import BORDER, Passes, Search, pieces_of
 
 _FORMAT = 1
 # Smaller programs are too coarse: one of ten instructions is ten percent.
@@ -31,7 +31,7 @@ _CHUNK = 8
 
 
 @dataclass(frozen=True)
-class _Task:
+class ProgramTask:
     """A task about one program.
 
     Attributes:
@@ -64,7 +64,7 @@ class _Task:
 
 
 @dataclass(frozen=True)
-class Count(_Task):
+class Count(ProgramTask):
     """Counts the IR instructions of a program."""
 
     def run_in(self, env: LlvmEnv) -> tuple[int, int]:
@@ -73,7 +73,7 @@ class Count(_Task):
 
 
 @dataclass(frozen=True)
-class Look(_Task):
+class Look(ProgramTask):
     """Computes the features of a program."""
 
     def run_in(self, env: LlvmEnv) -> np.ndarray:
@@ -82,22 +82,28 @@ class Look(_Task):
 
 
 @dataclass(frozen=True)
-class Compile(_Task):
+class Compile(ProgramTask):
     """Runs a sequence of passes on a program.
 
     Attributes:
-        passes: The sequence.
+        passes: The sequence, or pieces with :data:`BORDER` between them, each of which continues
+            from the best program so far.
     """
 
     passes: Passes
 
     def run_in(self, env: LlvmEnv) -> int:
-        """Returns the smallest number of IR instructions before, between and after the passes."""
+        """Returns the smallest number of IR instructions before, between and after the passes.
+
+        Of pieces, only what is before and after each counts.
+        """
+        if BORDER in self.passes:
+            return continued(env, pieces_of(self.passes))[0]
         return min(costs_of(env, self.passes))
 
 
 @dataclass(frozen=True)
-class Tune(_Task):
+class Tune(ProgramTask):
     """Searches a sequence that is good for a program.
 
     Attributes:
@@ -126,6 +132,7 @@ class Laboratory:
 
     Attributes:
         programs: The programs that are used.
+        first_sizes: int64 [programs], their numbers of IR instructions.
         sizes: int64 [programs], the numbers of IR instructions that -Oz leaves of them.
 
     Raises:
@@ -148,9 +155,10 @@ class Laboratory:
                 found.append(program)
                 yield _job(Count, program)
 
-        counts = np.array([*self._in_order(jobs())], dtype=np.int64).reshape(-1, 2)
+        counts = np.array([*self.in_order(jobs())], dtype=np.int64).reshape(-1, 2)
         is_used = (counts[:, 0] >= _SMALLEST) & (counts[:, 0] <= largest)
         self.programs = tuple(each for each, used in zip(found, is_used, strict=True) if used)
+        self.first_sizes = counts[is_used, 0]
         self.sizes = np.maximum(counts[is_used, 1], 1)
 
     def tuned(self, tries: int, most_passes: int, seed: int) -> Iterator[Passes]:
@@ -164,7 +172,7 @@ class Laboratory:
         Raises:
             RuntimeError: If a search fails, or there are no workers.
         """
-        return self._in_order(
+        return self.in_order(
             _job(Tune, program, tries=tries, most_passes=most_passes, seed=seed + number)
             for number, program in enumerate(self.programs)
         )
@@ -183,19 +191,29 @@ class Laboratory:
             RuntimeError: If a program cannot be compiled, or there are no workers.
         """
         numbers = range(len(self.programs)) if programs is None else programs
-        jobs = (_job(Compile, self.programs[number], passes=passes) for number in numbers)
-        costs = np.array([*self._in_order(jobs)], dtype=np.float64)
+        jobs = (self.job(Compile, number, passes=passes) for number in numbers)
+        costs = np.array([*self.in_order(jobs)], dtype=np.float64)
         return np.log(costs / self.sizes[list(numbers)])
 
     def features(self) -> np.ndarray:
         """Returns float64 [programs, features], what networks see of the programs."""
-        return np.stack([*self._in_order(_job(Look, program) for program in self.programs)])
+        return np.stack([*self.in_order(_job(Look, program) for program in self.programs)])
 
     def concurrency(self) -> int:
         """Returns how many programs are compiled at a time."""
         return self._pool.capacity()
 
-    def _in_order(self, jobs: Iterable[Job]) -> Iterator[Any]:
+    def job(self, kind: type[ProgramTask], number: int, **arguments: Any) -> Job:
+        """Returns a task about one of the programs.
+
+        Args:
+            kind: The class of the task.
+            number: The number of the program.
+            arguments: Further attributes of the task.
+        """
+        return _job(kind, self.programs[number], **arguments)
+
+    def in_order(self, jobs: Iterable[Job]) -> Iterator[Any]:
         """Runs tasks, and yields their results in the order of the tasks."""
         names: list[str] = []
         results: dict[str, Any] = {}
@@ -209,7 +227,7 @@ class Laboratory:
         with closing(self._pool.run(named())) as outcomes:
             for outcome in outcomes:
                 if outcome.error is not None:
-                    assert isinstance(outcome.task, _Task)
+                    assert isinstance(outcome.task, ProgramTask)
                     raise RuntimeError(f"{outcome.task.program} failed: {outcome.error}")
                 results[outcome.task.name] = outcome.value
                 self._watch()
@@ -218,7 +236,7 @@ class Laboratory:
                     position += 1
 
 
-def _job(kind: type[_Task], program: Program, **arguments: Any) -> Job:
+def _job(kind: type[ProgramTask], program: Program, **arguments: Any) -> Job:
     """Returns a task with the data of its program."""
     return Job(kind(program.uri, program.message, **arguments), {program.message: program.data})
 
@@ -228,7 +246,7 @@ class Refinement:
 
     Args:
         laboratory: Compiles.
-        names: The names of all passes.
+        names: The names of all passes, and :data:`BORDER` to change pieces.
         passes: The sequence to begin with.
         most_passes: The maximum number of passes.
         seed: Seeds the changes.
@@ -258,7 +276,7 @@ class Refinement:
         names = self._names
         actions = mutate([names.index(name) for name in self.passes], len(names), self._rng)
         candidate = tuple(names[action] for action in actions)
-        if not 0 < len(candidate) <= self._most_passes:
+        if not 0 < len(candidate) - candidate.count(BORDER) <= self._most_passes:
             return False
         row = self._row_unless_worse(candidate)
         if row is None:

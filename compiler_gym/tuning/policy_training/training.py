@@ -5,6 +5,7 @@ those that -Oz leaves. Its exponential is the geometric mean in the tables.
 """
 
 import random
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -20,6 +21,28 @@ from compiler_gym.tuning.policies.policy import (
 from compiler_gym.util.sequence_reducer import reductions
 
 Passes = tuple[str, ...]
+
+BORDER = "|"
+"""Stands between the pieces of a sequence."""
+
+
+def joined(pieces: Iterable[Passes]) -> Passes:
+    """Returns a sequence with borders between pieces."""
+    passes: list[str] = []
+    for piece in pieces:
+        passes += [BORDER, *piece] if passes else piece
+    return tuple(passes)
+
+
+def pieces_of(passes: Passes) -> tuple[Passes, ...]:
+    """Splits a sequence at its borders."""
+    pieces: list[list[str]] = [[]]
+    for name in passes:
+        if name == BORDER:
+            pieces.append([])
+        else:
+            pieces[-1].append(name)
+    return tuple(tuple(piece) for piece in pieces if piece)
 
 
 class Search:

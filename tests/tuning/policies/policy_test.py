@@ -21,6 +21,7 @@ from tests.envs.llvm.kernel_programs import kernel_uri
 
 GOOD = ("sroa", "early-cse", "simplifycfg", "instcombine")
 POOR = ("mem2reg",)
+MOST_PASSES = {"pieces": 170, "pieces45": 45, "sequence": 45, "coreset": 170, "network": 45}
 UNROLLS = ("sroa", "loop-rotate", "loop-unroll")
 
 
@@ -67,6 +68,27 @@ def test_nothing_is_done_to_a_program_that_only_grows(env):
     assert min(counts(env, names)[1:]) >= counts(env, ())[0]
     choice = Policy((names,), {}).play(env)
     assert (choice.cost, choice.sequence) == (counts(env, ())[0], ())
+
+
+class TestPieces:
+    def test_each_continues_from_the_best_so_far(self, env):
+        policy = Policy((GOOD[:2], POOR, GOOD[2:]), {}, continues=True)
+        choice = policy.play(env)
+        # The second changes nothing any more, and is kept.
+        assert choice.sequence == (*GOOD[:2], *POOR, *GOOD[2:])
+        assert choice.cost == counts(env, choice.sequence)[-1]
+        assert choice.tried == 5
+        assert choice == policy.play(env)
+
+    def test_a_piece_that_makes_it_larger_is_undone(self, env):
+        choice = Policy((GOOD, UNROLLS, POOR), {}, continues=True).play(env)
+        assert choice.sequence == (*GOOD, *POOR)
+        assert choice.cost == counts(env, GOOD)[-1] == env.observation["IrInstructionCount"]
+
+    def test_round_trip(self, tmp_path):
+        Policy((GOOD, POOR), {}, continues=True).save(tmp_path / "policy.json")
+        read = Policy.load(tmp_path / "policy.json")
+        assert read == Policy((GOOD, POOR), {}, continues=True)
 
 
 class TestNetwork:
@@ -125,7 +147,7 @@ class TestFiles:
         assert len(str(caught.value)) < 500
 
     def test_unknown_policy_name(self):
-        with pytest.raises(FileNotFoundError, match="no policy of that name: sequence, coreset"):
+        with pytest.raises(FileNotFoundError, match="no policy of that name: pieces"):
             Policy.load("corset")
 
 
@@ -142,6 +164,13 @@ class TestSequencesOfAProgram:
         assert policy.sequences_for(tmp_path / "program.bc") == expected
         assert policy.sequences_for(None) == policy.sequences[:1] != expected
 
+    def test_pieces_are_joined(self, env, tmp_path):
+        policy = Policy((GOOD, UNROLLS, POOR), {}, continues=True)
+        env.reset(benchmark=kernel_uri("sha256"))
+        env.write_bitcode(tmp_path / "program.bc")
+        assert policy.sequences_for(tmp_path / "program.bc") == ((*GOOD, *POOR),)
+        assert policy.sequences_for(None) == (GOOD,)
+
 
 class TestShipped:
     @pytest.mark.parametrize("name", SHIPPED)
@@ -151,7 +180,7 @@ class TestShipped:
         env.reset(benchmark=kernel_uri("sha256"))
         choice = policy.play(env)
         assert choice.cost < env.observation["IrInstructionCountOz"]
-        assert choice.tried <= max(45, policy.network is None and 45 * len(policy.sequences))
+        assert choice.tried <= MOST_PASSES[name]
         assert env.validate().okay()
 
     @pytest.mark.parametrize("name", SHIPPED)

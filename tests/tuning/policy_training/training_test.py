@@ -5,7 +5,6 @@ import json
 
 import numpy as np
 import pytest
-from typer import Typer
 from typer.testing import CliRunner
 
 import compiler_gym
@@ -16,10 +15,14 @@ from compiler_gym.envs.llvm.datasets.packages import PackagedDataset
 from compiler_gym.tuning.policies.policy import Policy
 from compiler_gym.tuning.policy_training import __main__ as training_program
 from compiler_gym.tuning.policy_training.laboratory import Laboratory, Refinement
-from compiler_gym.tuning.policy_training.training import select
+from compiler_gym.tuning.policy_training.pieces import Growth
+from compiler_gym.tuning.policy_training.training import BORDER, joined, pieces_of, select
 from tests.envs.llvm.kernel_programs import kernel_uri
 
 PROGRAMS = [kernel_uri("checksums"), kernel_uri("string_search")]
+
+
+SOURCE = ("function(sroa)", "function(early-cse)", "function(simplifycfg)", "function(gvn)") * 2
 
 
 @pytest.fixture(scope="module")
@@ -133,15 +136,66 @@ def test_learnt_and_held_back_have_nothing_in_common(monkeypatch):
     assert not {*map(package, learnt)} & {*map(package, held_back)}
 
 
-def test_the_whole(tmp_path, monkeypatch):
-    monkeypatch.setattr(training_program, "programs_of", lambda *_: PROGRAMS * 2)
-    app = Typer()
-    app.command()(training_program.main)
-    few = ["--tries=2", "--refinements=2", "--sequences=2", "--largest=100000", "--seed=5"]
-    result = CliRunner().invoke(app, ["-o", str(tmp_path), *few], catch_exceptions=False)
+def train(*arguments):
+    result = CliRunner().invoke(training_program.app, arguments, catch_exceptions=False)
     assert result.exit_code == 0, result.output
+
+
+def test_sequences(tmp_path, monkeypatch):
+    monkeypatch.setattr(training_program, "programs_of", lambda *_: PROGRAMS * 2)
+    few = ["--tries=2", "--refinements=2", "--kept=2", "--largest=100000", "--seed=5"]
+    train("sequences", "-o", str(tmp_path), *few)
     for name in "sequence", "coreset", "network":
         policy = Policy.load(tmp_path / f"{name}.json")
         assert "--seed 5" in policy.about["command"]
         assert (policy.network is not None) == (name == "network")
     assert len(json.loads((tmp_path / "tuned.json").read_text())) >= 1
+
+
+class TestPieces:
+    def test_costs_are_those_of_the_policy(self, laboratory, env):
+        growth = Growth(laboratory, env.action_space.names, [SOURCE], seed=0)
+        gains = [growth.add(most, candidates=3, rounds=1) for most in (4, 2, 2)]
+        assert gains[0] > 0 and min(gains) >= 0
+        assert all(len(piece) <= most for piece, most in zip(growth.pieces, (4, 2, 2), strict=True))
+        policy = Policy(tuple(growth.pieces), {}, continues=True)
+        for uri, cost in zip(PROGRAMS, growth.costs, strict=True):
+            env.reset(benchmark=uri)
+            assert policy.play(env).cost == cost
+
+    def test_passes_without_use_are_left_out(self, laboratory, env):
+        # Nothing can be sunk or merged twice, so there is no use of the second.
+        source = ("function(sroa)", "function(sroa)", "function(dce)", "function(dce)")
+        growth = Growth(laboratory, env.action_space.names, [source], seed=0)
+        growth.add(most_passes=4, candidates=8, rounds=0)
+        assert sorted({*growth.pieces[0]}) == sorted(growth.pieces[0])
+
+    def test_joined_and_split_again(self):
+        pieces = (("a", "b"), ("c",), ("d", "e"))
+        assert joined(pieces) == ("a", "b", BORDER, "c", BORDER, "d", "e")
+        assert pieces_of(joined(pieces)) == pieces
+        assert pieces_of((BORDER, "a", BORDER, BORDER)) == (("a",),)
+
+    def test_refinement_of_pieces(self, laboratory, env):
+        start = joined([SOURCE[:4], SOURCE[:2]])
+        refinement = Refinement(laboratory, [*env.action_space.names, BORDER], start, 6, seed=2)
+        before = refinement.row
+        for _ in range(10):
+            refinement.step()
+        assert refinement.row.sum() <= before.sum()
+        assert len(refinement.passes) - refinement.passes.count(BORDER) <= 6
+        policy = Policy(pieces_of(refinement.passes), {}, continues=BORDER in refinement.passes)
+        for uri, size, row in zip(PROGRAMS, laboratory.sizes, refinement.row, strict=True):
+            env.reset(benchmark=uri)
+            assert policy.play(env).cost == pytest.approx(size * np.exp(row))
+
+    def test_command(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(training_program, "breadth_first", lambda *_: iter(PROGRAMS))
+        few = ["--passes=7", "--short=5", "--first=4", "--most=2", "--candidates=3", "--rounds=1"]
+        more = ["--refinements=5", "--largest=100000", "--jobs=2"]
+        train("pieces", "-o", str(tmp_path), *few, *more)
+        long, short = (Policy.load(tmp_path / f"{name}.json") for name in ("pieces", "pieces45"))
+        assert long.continues and "--rounds 1" in long.about["command"]
+        assert "jobs" not in long.about["command"]
+        assert sum(map(len, long.sequences)) == 7 and sum(map(len, short.sequences)) <= 5
+        assert long.sequences[: len(short.sequences)] == short.sequences

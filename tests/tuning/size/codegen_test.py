@@ -403,3 +403,9 @@ def test_new_trials_start_with_a_given_seed(tmp_path, capsys):
     assert main(["--hours", "0", "--state", str(tmp_path / "new.json"), "--first-seed", "7"]) == 0
     assert "0 programs (none)" in (printed := capsys.readouterr().out)
     assert "next seed 7." in printed
+
+
+def test_input_of_a_kernel_that_is_not_text():
+    case = make_case(1536)
+    assert case.kind == "kernels-v0"
+    assert "\ufffd" in case.program.input

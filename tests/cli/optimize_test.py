@@ -343,7 +343,7 @@ def test_wrong_arguments(refused, environment, program_c):
     assert "'all', 'text', 'linked', 'instructions', 'runtime'" in refused(
         "optimize", "program.c", "--objective", "speed", code=2
     )
-    assert "no policy of that name: sequence" in refused("optimize", "a.c", "--policy", "corset")
+    assert "no policy of that name: pieces" in refused("optimize", "a.c", "--policy", "corset")
     assert "--policy is for programs that are to be small" in refused(
         "optimize", "program.c", "--objective", "runtime", "--policy", "sequence", code=2
     )

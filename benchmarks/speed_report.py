@@ -28,9 +28,8 @@ from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets, get_llvm
 from compiler_gym.tuning.size.compilation import Compilation, change_as_json
 from compiler_gym.tuning.size.evaluator import Budget, Evaluator
 from compiler_gym.tuning.size.inputs import known_program
-from compiler_gym.tuning.speed.hot_parts import COUNTS
 from compiler_gym.tuning.speed.optimizer import SpeedOptimizer, is_claimed, seconds_of_copy
-from compiler_gym.tuning.speed.profile import train
+from compiler_gym.tuning.speed.profile import COUNTS, train
 from compiler_gym.tuning.speed.workload import ProgramWorkload, Stopwatch
 from compiler_gym.util import llvm_tools
 from compiler_gym.util.commands import CommandError, run_command

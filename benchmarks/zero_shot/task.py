@@ -10,6 +10,7 @@ import gymnasium
 import numpy as np
 
 import compiler_gym
+from compiler_gym.datasets.selection import files_by_package
 from compiler_gym.envs import CompilerEnv
 from compiler_gym.envs.llvm.specs import AUTOPHASE_FEATURE_NAMES
 from compiler_gym.evaluation import Evaluation
@@ -56,12 +57,9 @@ def programs(
         ServiceError: A program cannot be compiled.
     """
     rng = random.Random(seed)
-    packages: dict[str, list[str]] = {}
-    for uri in env.datasets["benchmark://opensource-v0"].benchmark_uris(part=part):
-        packages.setdefault(uri.split("/")[3], []).append(uri)
     drawn = [
         uri
-        for _, uris in sorted(packages.items())
+        for _, uris in sorted(files_by_package(env.datasets, part).items())
         for uri in rng.sample(uris, min(files, len(uris)))
     ]
     kernels = env.datasets["benchmark://kernels-v0"].benchmark_uris(part=part)

@@ -41,9 +41,7 @@ def programs_of(
 
 def _real_software(datasets: Datasets, part: str, count: int, seed: int) -> list[str]:
     rng = random.Random(seed)
-    packages: dict[str, list[str]] = {}
-    for uri in datasets.dataset(_OPENSOURCE).benchmark_uris(part):
-        packages.setdefault(uri.split("/")[3], []).append(uri)
+    packages = files_by_package(datasets, part)
     names = {*rng.sample(sorted(packages), min(_PACKAGES, len(packages)))}
     # In the order of the dataset.
     files = [uri for name, uris in packages.items() if name in names for uri in uris]
@@ -53,6 +51,22 @@ def _real_software(datasets: Datasets, part: str, count: int, seed: int) -> list
             f"got {count}"
         )
     return rng.sample(files, count)
+
+
+def files_by_package(datasets: Datasets, part: str) -> dict[str, list[str]]:
+    """Returns the URIs of the files of each package of ``opensource-v0``. Nothing is downloaded.
+
+    Args:
+        datasets: Those of an LLVM environment.
+        part: ``"train"``, ``"validation"`` or ``"test"``.
+
+    Raises:
+        ValueError: There is no such part.
+    """
+    packages: dict[str, list[str]] = {}
+    for uri in datasets.dataset(_OPENSOURCE).benchmark_uris(part):
+        packages.setdefault(uri.split("/")[3], []).append(uri)
+    return packages
 
 
 def breadth_first(
@@ -74,9 +88,7 @@ def breadth_first(
         LookupError: The part has no such package.
     """
     rng = random.Random(seed)
-    groups: dict[str, list[str]] = {}
-    for uri in datasets.dataset(_OPENSOURCE).benchmark_uris(part):
-        groups.setdefault(uri.split("/")[3], []).append(uri)
+    groups = files_by_package(datasets, part)
     for name in packages or ():
         if name not in groups:
             raise unknown_name("package", name, groups)

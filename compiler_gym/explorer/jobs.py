@@ -12,7 +12,14 @@ from compiler_gym.envs.llvm.llvm_env import LlvmEnv
 from compiler_gym.explorer import messages
 from compiler_gym.explorer.messages import ExplorerError
 from compiler_gym.explorer.workbench import COSTS, Workbench
-from compiler_gym.tuning.policies.policy import COST, FIRST_SEQUENCE, Policy, features_of, mutate
+from compiler_gym.tuning.policies.policy import (
+    COST,
+    FIRST_SEQUENCE,
+    Policy,
+    continued,
+    features_of,
+    mutate,
+)
 
 _WORKERS = 2
 _SECONDS_BETWEEN_POINTS = 0.25
@@ -172,12 +179,12 @@ def policy(bench: Workbench, request: messages.PolicyRequest) -> messages.Pipeli
     """
     chosen = Policy.load(request.policy)
     sequences = chosen.sequences
+    if chosen.continues:
+        return messages.Pipeline(actions=[*_continued(bench, request.program, sequences)])
     with bench.fork(request.program, []) as start:
         lowest = int(start.observation[COST])
         if chosen.network is not None:
             sequences = (sequences[int(chosen.network.predict(features_of(start)).argmin())],)
-    if chosen.continues:
-        return messages.Pipeline(actions=_continued(bench, request.program, sequences, lowest))
     best: list[str] = []
     for sequence in sequences:
         with bench.fork(request.program, []) as env:
@@ -192,20 +199,20 @@ def policy(bench: Workbench, request: messages.PolicyRequest) -> messages.Pipeli
 
 
 def _continued(
-    bench: Workbench, program: str, sequences: Sequence[Sequence[str]], lowest: int
-) -> list[str]:
+    bench: Workbench, program: str, sequences: Sequence[Sequence[str]]
+) -> tuple[str, ...]:
     """Tries sequences, each on the best program so far. Returns the passes that lead there."""
-    best: list[str] = []
-    for sequence in sequences:
-        with bench.fork(program, best) as env:
-            try:
-                cost = int(bench.step(env, sequence, [COST])[0])
-            except ExplorerError:
-                continue
-        if cost <= lowest and len(best) + len(sequence) <= bench.limits.actions:
-            lowest = cost
-            best += sequence
-    return best
+
+    def run(env: LlvmEnv, names: Sequence[str]) -> int | None:
+        if len(env.actions) + len(names) > bench.limits.actions:
+            return None
+        try:
+            return int(bench.step(env, names, [COST])[0])
+        except ExplorerError:
+            return None
+
+    with bench.fork(program, []) as env:
+        return continued(env, sequences, run)[1]
 
 
 def causes(

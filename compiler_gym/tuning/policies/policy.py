@@ -3,7 +3,7 @@
 import json
 import random
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -213,11 +213,12 @@ class Policy:
             ServiceError: If the program cannot be compiled at all.
         """
         sequences = self.sequences
-        env.reset(benchmark=env.benchmark)
         if self.continues:
+            env.reset(benchmark=env.benchmark)
             cost, sequence = continued(env, sequences)
             return self._chosen(env, cost, sequence, sequences)
         if self.network is not None:
+            env.reset(benchmark=env.benchmark)
             sequences = self._choice_of(self.network, env)
         costs = [costs_of(env, sequence) for sequence in sequences]
         best = min(range(len(sequences)), key=lambda number: min(costs[number]))
@@ -235,8 +236,31 @@ class Policy:
         return Choice(cost, sequence, sum(map(len, tried)))
 
 
-def continued(env: LlvmEnv, sequences: Sequence[Sequence[str]]) -> tuple[int, tuple[str, ...]]:
+def run_passes(env: LlvmEnv, sequence: Sequence[str]) -> int | None:
+    """Runs passes in an episode.
+
+    Returns:
+        The number of IR instructions after them. None if the compiler failed.
+
+    Raises:
+        LookupError: If there is no such pass.
+    """
+    actions = [env.action_space[name] for name in sequence]
+    (cost,), _, done, _ = env.multistep(actions, observation_spaces=[COST])
+    return None if done else int(cost)
+
+
+def continued(
+    env: LlvmEnv,
+    sequences: Sequence[Sequence[str]],
+    run: Callable[[LlvmEnv, Sequence[str]], int | None] = run_passes,
+) -> tuple[int, tuple[str, ...]]:
     """Tries sequences on copies of an episode, each on the best program so far.
+
+    Args:
+        env: The environment, which stays as it is.
+        sequences: The names of the passes of each sequence.
+        run: Runs a sequence as :func:`run_passes` does.
 
     Returns:
         The number of IR instructions of the best program, and the passes that lead there.
@@ -249,14 +273,14 @@ def continued(env: LlvmEnv, sequences: Sequence[Sequence[str]]) -> tuple[int, tu
     best = env.fork()
     try:
         for sequence in sequences:
-            copy = best.fork()
-            result = _cost_after(copy, sequence)
-            if result is None or result > cost:
-                copy.close()
-                continue
-            best.close()
-            best, cost = copy, result
-            kept += sequence
+            other = best.fork()
+            try:
+                result = run(other, sequence)
+                if result is not None and result <= cost:
+                    best, other, cost = other, best, result
+                    kept += sequence
+            finally:
+                other.close()
     finally:
         best.close()
     return cost, tuple(kept)
@@ -272,13 +296,7 @@ def cost_after(env: LlvmEnv, sequence: Sequence[str]) -> int | None:
         LookupError: If there is no such pass.
     """
     with env.fork() as copy:
-        return _cost_after(copy, sequence)
-
-
-def _cost_after(env: LlvmEnv, sequence: Sequence[str]) -> int | None:
-    actions = [env.action_space[name] for name in sequence]
-    (cost,), _, done, _ = env.multistep(actions, observation_spaces=[COST])
-    return None if done else int(cost)
+        return run_passes(copy, sequence)
 
 
 def costs_of(env: LlvmEnv, sequence: tuple[str, ...]) -> list[int]:

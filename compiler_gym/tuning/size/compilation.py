@@ -1,6 +1,6 @@
 """Commands of clang that compile a source with the user's options, and with changes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -55,14 +55,12 @@ class Change:
             words.append(f"-fprofile-use={self.profile}")
         passes = [*self.passes]
         if self.calls:
-            calls = (f"{index}={'' if inline else 'no'}inline" for index, inline in self.calls)
+            calls = _texts_of_calls(self.calls)
             passes.append(f"set-call-sites<{';'.join(calls)}>")
         if self.skipped:
-            functions = (f"{index}={'+'.join(names)}" for index, names in self.skipped)
-            passes.append(f"skip-passes<{';'.join(functions)}>")
+            passes.append(f"skip-passes<{';'.join(_texts_of(self.skipped))}>")
         if self.loops:
-            loops = (f"{index}={'+'.join(hints)}" for index, hints in self.loops)
-            passes.append(f"set-loops<{';'.join(loops)}>")
+            passes.append(f"set-loops<{';'.join(_texts_of(self.loops))}>")
         # Calls, functions and loops are numbered before any other pass.
         passes += self.sequence
         if not passes:
@@ -93,6 +91,22 @@ class Change:
 
 
 NO_CHANGE = Change()
+
+_Numbered = tuple[tuple[int, tuple[str, ...]], ...]
+
+
+def _texts_of_calls(calls: Iterable[tuple[int, bool]]) -> list[str]:
+    return [f"{index}={'' if inline else 'no'}inline" for index, inline in calls]
+
+
+def _texts_of(numbered: _Numbered) -> list[str]:
+    return [f"{index}={'+'.join(names)}" for index, names in numbered]
+
+
+def _numbered(texts: Iterable[str]) -> _Numbered:
+    """Reads what :func:`_texts_of` writes."""
+    pairs = (text.split("=") for text in texts)
+    return tuple((int(index), tuple(names.split("+"))) for index, names in pairs)
 
 
 @dataclass(frozen=True)
@@ -191,10 +205,10 @@ def change_as_json(change: Change) -> Decisions:
     lists = {
         "options": [*change.options],
         "passes": [*change.passes],
-        "calls": [f"{index}={'' if inline else 'no'}inline" for index, inline in change.calls],
-        "skipped": [f"{index}={'+'.join(names)}" for index, names in change.skipped],
+        "calls": _texts_of_calls(change.calls),
+        "skipped": _texts_of(change.skipped),
         "sequence": [*change.sequence],
-        "loops": [f"{index}={'+'.join(hints)}" for index, hints in change.loops],
+        "loops": _texts_of(change.loops),
         "profile": [change.profile] if change.profile else [],
     }
     return {name: texts for name, texts in lists.items() if texts}
@@ -210,15 +224,13 @@ def change_from_json(facts: Mapping[str, Any]) -> Change:
     if unknown:
         raise ValueError(f"expected decisions, got {', '.join(sorted(unknown))}")
     calls = (text.split("=") for text in facts.get("calls", ()))
-    skipped = (text.split("=") for text in facts.get("skipped", ()))
-    loops = (text.split("=") for text in facts.get("loops", ()))
     return Change(
         options=tuple(facts.get("options", ())),
         passes=tuple(facts.get("passes", ())),
         calls=tuple((int(index), decision == "inline") for index, decision in calls),
-        skipped=tuple((int(index), tuple(names.split("+"))) for index, names in skipped),
+        skipped=_numbered(facts.get("skipped", ())),
         sequence=tuple(facts.get("sequence", ())),
-        loops=tuple((int(index), tuple(hints.split("+"))) for index, hints in loops),
+        loops=_numbered(facts.get("loops", ())),
         profile=next(iter(facts.get("profile", ())), ""),
     )
 

@@ -164,14 +164,15 @@ def _moves(groups: Iterable[tuple[list[int], _Decided | None]]) -> list[Move]:
     for sites, decided in groups:
         cost = decided.cost if decided else _UNKNOWN_COST
         if decided is None or decided.kept:
-            moves.append((cost, partial(_decide, sites, True)))
+            moves.append((cost, partial(decide, sites, True)))
         if decided is None or decided.inlined:
-            moves.append((-cost if decided else cost, partial(_decide, sites, False)))
+            moves.append((-cost if decided else cost, partial(decide, sites, False)))
     moves.sort(key=lambda move: move[0])
     return [move for _, move in moves]
 
 
-def _decide(sites: list[int], inline: bool, change: Change) -> Change:
+def decide(sites: Iterable[int], inline: bool, change: Change) -> Change:
+    """Returns a change with the same decision about some calls."""
     return change.decide(dict.fromkeys(sites, inline))
 
 

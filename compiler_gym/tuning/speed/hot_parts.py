@@ -1,23 +1,24 @@
 """Moves for the parts of a program that take the time: counts, hints for loops, calls to inline."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from compiler_gym.tuning.size.compilation import Change
-from compiler_gym.tuning.size.moves import Move
-from compiler_gym.tuning.speed.profile import Loop, Profile, counts_path, trained_path
+from compiler_gym.tuning.size.moves import Move, decide
+from compiler_gym.tuning.speed.profile import (
+    COUNTS,
+    USE_COUNTS,
+    Loop,
+    Profile,
+    counts_path,
+    option_of_counts,
+    trained_path,
+)
 
 # The hottest loops do most of the work. More of them, or loops with less work, gain nothing.
 _MAX_LOOPS, _MIN_SHARE = 5, 0.04
 _MAX_CALLS = 8
-
-COUNTS = "-pgo-test-profile-file"
-"""The option of LLVM for the executions of blocks of the unoptimised program."""
-
-# The pass that reads them.
-_USE_COUNTS = "pgo-instr-use"
 
 # Hints of which a loop gets one list. LLVM decides about everything else by itself.
 _HINTS = (
@@ -41,19 +42,15 @@ def moves_of_profile(profile: Profile) -> list[Move]:
     if profile.trained is not None:
         moves.append(partial(_toggle_trained, str(profile.trained)))
     if profile.counts is not None:
-        moves.append(partial(_toggle_counts, _option_of_counts(profile.counts)))
+        moves.append(partial(_toggle_counts, option_of_counts(profile.counts)))
     return moves
 
 
 def profiles_of(change: Change, target: Path) -> list[Path]:
     """Returns the profiles of an object file that a change needs."""
     counts, trained = counts_path(target), trained_path(target)
-    needed = [counts] if _option_of_counts(counts) in change.options else []
+    needed = [counts] if option_of_counts(counts) in change.options else []
     return [*needed, trained] if change.profile == str(trained) else needed
-
-
-def _option_of_counts(counts: Path) -> str:
-    return f"{COUNTS}={counts}"
 
 
 def moves_of_loops(profile: Profile) -> list[Move]:
@@ -73,15 +70,13 @@ def hot_loops(profile: Profile) -> list[Loop]:
 
 def moves_of_calls(profile: Profile) -> list[Move]:
     """Returns moves that each decide about one hot call, the most executed call first."""
-    return [*_moves_of_calls(profile)]
-
-
-def _moves_of_calls(profile: Profile) -> Iterator[Move]:
-    executed = sorted(profile.calls, key=lambda index: (-profile.calls[index], index))
-    for index in executed[:_MAX_CALLS]:
-        if profile.calls[index] > 0:
-            yield partial(_decide, index, True)
-            yield partial(_decide, index, False)
+    executed = [index for index, count in profile.calls.items() if count > 0]
+    executed.sort(key=lambda index: (-profile.calls[index], index))
+    return [
+        partial(decide, [index], inline)
+        for index in executed[:_MAX_CALLS]
+        for inline in (True, False)
+    ]
 
 
 def _toggle_trained(trained: str, change: Change) -> Change:
@@ -92,12 +87,12 @@ def _toggle_counts(option: str, change: Change) -> Change:
     rest = _without_profile(change)
     if option in change.options:
         return rest
-    return replace(rest, options=(*rest.options, option), sequence=(_USE_COUNTS, *rest.sequence))
+    return replace(rest, options=(*rest.options, option), sequence=(USE_COUNTS, *rest.sequence))
 
 
 def _without_profile(change: Change) -> Change:
     options = (each for each in change.options if not each.startswith(COUNTS))
-    rest = (each for each in change.sequence if each != _USE_COUNTS)
+    rest = (each for each in change.sequence if each != USE_COUNTS)
     return replace(change, options=tuple(options), sequence=tuple(rest), profile="")
 
 
@@ -105,7 +100,3 @@ def _hint(loop: int, hints: tuple[str, ...], change: Change) -> Change:
     """Gives hints to a loop in place of others. Takes them away if it has them."""
     has_all = dict(change.loops).get(loop) == hints
     return change.hint({loop: () if has_all else hints})
-
-
-def _decide(call: int, is_inlined: bool, change: Change) -> Change:
-    return change.decide({call: is_inlined})

@@ -17,6 +17,12 @@ from compiler_gym.util.started_programs import run_started
 
 _SECONDS = 600
 
+COUNTS = "-pgo-test-profile-file"
+"""The option of LLVM for the executions of blocks of the unoptimised program."""
+
+USE_COUNTS = "pgo-instr-use"
+"""The pass that reads them."""
+
 
 @dataclass(frozen=True)
 class Loop:
@@ -102,6 +108,11 @@ def collect_profile(
     return Profile(tuple(executed), executions, counts, trained)
 
 
+def option_of_counts(counts: Path) -> str:
+    """Returns the option for a file of executions."""
+    return f"{COUNTS}={counts}"
+
+
 def counts_path(target: Path) -> Path:
     """Returns the path of the executions of blocks that belongs to an object file."""
     return target.with_name(f"{target.name}.counts").absolute()
@@ -163,7 +174,7 @@ def _facts(
 ) -> Sequence[dict[str, Any]]:
     """Returns the lines of a pass of the plugin for bitcode with counts."""
     load = f"-load-pass-plugin={compilation.plugin}"
-    passes = [f"-passes=pgo-instr-use,{name}", f"-pgo-test-profile-file={counts}"]
+    passes = [f"-passes={USE_COUNTS},{name}", option_of_counts(counts)]
     output = _run([llvm_tools.opt_path(), load, *passes, "-disable-output", unit])
     return [*map(json.loads, output.splitlines())]
 

@@ -27,11 +27,17 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "llvm_service/starter/LargePages.h"
+
 namespace {
+
+using compiler_gym::starter::moveToLargePages;
 
 constexpr const char* kSocketVariable = "COMPILER_GYM_STARTER";
 constexpr const char* kPreloadVariable = "LD_PRELOAD";
 constexpr int kMaxCopies = 256;
+// A program that has run so often will probably run so often that larger pages save time.
+constexpr int kRunsBeforeMoving = 10;
 constexpr int kNotStarted = 127;  // The exit code of shells for a program that cannot be started.
 
 using Main = int (*)(int, char**, char**);
@@ -147,6 +153,9 @@ class Starter {
         if (isOpen && start(request)) {
           return runMain(request);
         }
+        if (isOpen && ++runs_ == kRunsBeforeMoving) {
+          moveToLargePages();
+        }
       }
     }
     while (count_ > 0) {
@@ -213,6 +222,7 @@ class Starter {
   sigset_t mask_;
   Copy copies_[kMaxCopies];
   int count_ = 0;
+  int runs_ = 0;
 };
 
 // Returns an environment variable as "NAME=VALUE", or null. Some programs, such as shells, have a

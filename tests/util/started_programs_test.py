@@ -216,6 +216,31 @@ def test_many_threads_share_a_starter():
     assert len({parent for _, parent in results.values()}) == 1
 
 
+def code_from_files(program) -> int:
+    """Returns the bytes of the code of a started program that are pages of its files."""
+    for children in Path("/proc/self/task").glob("*/children"):
+        for pid in children.read_text().split():
+            if Path(f"/proc/{pid}/exe").resolve() == Path(program).resolve():
+                maps = Path(f"/proc/{pid}/maps").read_text().splitlines()
+                code = (line.split() for line in maps if " r-xp " in line)
+                ranges = (words[0].split("-") for words in code if len(words) > 5)
+                return sum(int(end, 16) - int(begin, 16) for begin, end in ranges)
+    raise AssertionError(f"{program} is not loaded")
+
+
+@pytest.fixture(scope="module")
+def clang_on_large_pages():
+    """clang moves to large pages when it has run ten times."""
+    clang = llvm_tools.clang_path()
+    run_started([clang, "--version"])
+    before = code_from_files(clang)
+    for _ in range(10):
+        run_started([clang, "--version"])
+    pages = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+    if pages.exists() and "[never]" not in pages.read_text():
+        assert code_from_files(clang) < before / 4
+
+
 @pytest.mark.parametrize(
     "options",
     [
@@ -233,7 +258,7 @@ def test_many_threads_share_a_starter():
     ],
     ids=" ".join,
 )
-def test_clang_makes_and_says_the_same(source, tmp_path, options):
+def test_clang_makes_and_says_the_same(source, tmp_path, options, clang_on_large_pages):
     results = []
     output = tmp_path / "output.o"
     for run in (run_command, run_started):

@@ -111,7 +111,7 @@ def measure(source: Path, options: Sequence[str], run: Callable[..., Any], round
             unit = tries.unit
         if unit is None or linker is None:
             raise SystemExit(f"expected LLD, and bitcode with the code of the source: {source}")
-        load = Change(passes=("skip-passes<0=none>",)).arguments(plugin)
+        load = Change(passes=("set-functions<0=none>",)).arguments(plugin)
         copy = [clang, *_NO_PASSES, *load, "-c", unit, "-o", folder / "copy.bc"]
         return Row(
             start=milliseconds(lambda: run([clang, "--version"]), 10 * rounds),

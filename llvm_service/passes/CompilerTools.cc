@@ -6,16 +6,9 @@
 
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/StringMap.h"
-#include "llvm/ADT/StringSet.h"
 #include "llvm/Analysis/BlockFrequencyInfo.h"
-#include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Analysis/TargetTransformInfo.h"
-#include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
-#include "llvm/IR/OptBisect.h"
-#include "llvm/IR/PassInstrumentation.h"
-#include "llvm/IR/StructuralHash.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
@@ -144,147 +137,12 @@ bool addSetAttribute(llvm::PassBuilder& /*passBuilder*/, StringRef parameter,
   return isPlain || isText;
 }
 
-// Skips chosen passes in chosen functions. All optional passes of LLVM query it.
-class SkippedPasses : public llvm::OptPassGate {
- public:
-  bool isEnabled() const override { return true; }
-
-  // LLVM calls functions "function (name)" here.
-  bool shouldRunPass(StringRef pass, StringRef description)
-#if LLVM_VERSION_MAJOR >= 22
-      const
-#endif
-      override {
-    return !description.consume_front("function (") || !description.consume_back(")") ||
-           !isSkipped(pass, description);
-  }
-
-  bool isSkipped(StringRef pass, StringRef function) const {
-    const auto found = passes_.find(function);
-    return found != passes_.end() && found->second.contains(pass);
-  }
-
-  void skip(StringRef pass, StringRef function) { passes_[function].insert(pass); }
-
- private:
-  llvm::StringMap<llvm::StringSet<>> passes_;
-};
-
-// Returns the object of the process. A clang process compiles one module, and the code generator
-// queries the object long after the pass that fills it.
-SkippedPasses& skippedPasses() {
-  static SkippedPasses passes;
-  return passes;
-}
-
-llvm::SmallVector<Function*> definedFunctions(Module& module) {
-  llvm::SmallVector<Function*> functions;
-  for (Function& function : module) {
-    if (!function.isDeclaration()) {
-      functions.push_back(&function);
-    }
-  }
-  return functions;
-}
-
-llvm::json::Object describe(size_t index, const Function& function) {
-  const uint64_t content = llvm::StructuralHash(function, /*DetailedHash=*/true);
-  return llvm::json::Object{{"index", static_cast<int64_t>(index)},
-                            {"name", llvm::json::fixUTF8(function.getName())},
-                            {"content", llvm::utohexstr(content, /*LowerCase=*/true)}};
-}
-
-struct ListFunctions : llvm::PassInfoMixin<ListFunctions> {
-  PreservedAnalyses run(Module& module, ModuleAnalysisManager& /*analyses*/) {
-    for (auto [index, function] : llvm::enumerate(definedFunctions(module))) {
-      llvm::outs() << llvm::json::Value(describe(index, *function)) << "\n";
-    }
-    return PreservedAnalyses::all();
-  }
-};
-
-struct SkipPasses : llvm::PassInfoMixin<SkipPasses> {
-  // Names of passes, by the number of a function.
-  std::vector<std::pair<size_t, std::string>> skipped;
-
-  PreservedAnalyses run(Module& module, ModuleAnalysisManager& /*analyses*/) {
-    const auto functions = definedFunctions(module);
-    for (const auto& [index, pass] : skipped) {
-      if (index >= functions.size()) {
-        module.getContext().emitError("There is no function " + llvm::Twine(index) + " in " +
-                                      module.getName());
-        continue;
-      }
-      skippedPasses().skip(pass, functions[index]->getName());
-    }
-    module.getContext().setOptPassGate(skippedPasses());
-    return PreservedAnalyses::all();
-  }
-};
-
-bool addSkipPasses(llvm::PassBuilder& /*passBuilder*/, StringRef parameter,
-                   ModulePassManager& manager) {
-  SkipPasses pass;
-  for (StringRef function : llvm::split(parameter, ';')) {
-    const auto [number, names] = function.split('=');
-    size_t index = 0;
-    if (number.getAsInteger(10, index) || names.empty()) {
-      return false;
-    }
-    for (StringRef name : llvm::split(names, '+')) {
-      pass.skipped.emplace_back(index, name.str());
-    }
-  }
-  manager.addPass(std::move(pass));
-  return true;
-}
-
-// One for the process, like SkippedPasses.
-bool restIsSkipped = false;
-
-struct SkipRest : llvm::PassInfoMixin<SkipRest> {
-  PreservedAnalyses run(Module& /*module*/, ModuleAnalysisManager& /*analyses*/) {
-    restIsSkipped = true;
-    return PreservedAnalyses::all();
-  }
-};
-
-const Function* functionOf(const llvm::Any& unit) {
-  if (const auto* function = llvm::any_cast<const Function*>(&unit)) {
-    return *function;
-  }
-  if (const auto* loop = llvm::any_cast<const llvm::Loop*>(&unit)) {
-    return (*loop)->getHeader()->getParent();
-  }
-  return nullptr;
-}
-
-// Installs the query of passes on IR, which differs from that of the code generator.
-void askBeforePasses(llvm::PassBuilder& passBuilder) {
-  llvm::PassInstrumentationCallbacks* callbacks = passBuilder.getPassInstrumentationCallbacks();
-  if (callbacks == nullptr) {
-    return;
-  }
-  callbacks->registerShouldRunOptionalPassCallback([callbacks](StringRef className,
-                                                               const llvm::Any& unit) {
-    const Function* function = functionOf(unit);
-    const bool isSkipped = function != nullptr &&
-                           skippedPasses().isSkipped(callbacks->getPassNameForClassName(className),
-                                                     function->getName());
-    return !isSkipped && !restIsSkipped;
-  });
-}
-
 }  // namespace
 
 void registerCompilerTools(llvm::PassBuilder& passBuilder) {
   byName<ModulePassManager>("list-call-sites",
                             addTo<ListCallSites, ModulePassManager>)(passBuilder);
   byParameter("set-call-sites", addSetCallSites)(passBuilder);
-  byName<ModulePassManager>("list-functions", addTo<ListFunctions, ModulePassManager>)(passBuilder);
-  byParameter("skip-passes", addSkipPasses)(passBuilder);
-  byName<ModulePassManager>("skip-rest", addTo<SkipRest, ModulePassManager>)(passBuilder);
-  askBeforePasses(passBuilder);
   byParameter("set-attribute", addSetAttribute)(passBuilder);
 }
 

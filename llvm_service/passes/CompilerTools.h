@@ -15,10 +15,6 @@ namespace compiler_gym::llvm_service {
 ///   the executions of the call.
 /// - `set-call-sites<3=inline;5=noinline>` decides about calls by their numbers. LLVM's inliners
 ///   heed that wherever a call is copied to.
-/// - `list-functions` prints the functions that the module defines: `index` and `name`.
-/// - `skip-passes<0=machine-cse+gvn;7=peephole-opt>` skips passes in functions: any that LLVM
-///   can do without, on IR or on machine code, by the names that `-opt-bisect-limit` prints.
-/// - `skip-rest` leaves out all passes on IR that would come later, and that LLVM can do without.
 /// - `set-attribute<minsize>`, `set-attribute<tune-cpu=nocona>` gives an attribute to all functions
 ///   but those that are not to be optimised.
 void registerCompilerTools(llvm::PassBuilder& passBuilder);

@@ -243,10 +243,10 @@ def test_ctrl_c_cleans_up(folder, monkeypatch, tmp_path):
 
 
 def test_single_decisions():
-    decisions = {"options": ["-a", "-b=1"], "skipped": ["0=x+y", "3=z"], "calls": ["1=inline"]}
+    decisions = {"options": ["-a", "-b=1"], "functions": ["0=x+y", "3=z"], "calls": ["1=inline"]}
     atoms = single_decisions(decisions)
-    assert ("skipped", "0=y") in atoms and len(atoms) == 6
+    assert ("functions", "0=y") in atoms and len(atoms) == 6
     assert joined_decisions(atoms) == decisions
-    assert joined_decisions(atoms[1:3]) == {"options": ["-b=1"], "skipped": ["0=x"]}
+    assert joined_decisions(atoms[1:3]) == {"options": ["-b=1"], "functions": ["0=x"]}
     assert joined_decisions([]) == {}
-    assert {"options: -a", "skipped: 0=y", "skipped: 3=z"} <= decision_names(decisions)
+    assert {"options: -a", "functions: 0=y", "functions: 3=z"} <= decision_names(decisions)

@@ -78,7 +78,7 @@ def train(rows: Sequence[Row], features: tuple[str, ...] = FEATURES, about: Any 
     return Ranking(
         *(words, features, mean, scale, weights, covariance, noise),
         candidates,
-        tuple(order_of_skips(rows)),
+        tuple(order_of_adjustments(rows)),
         about or {},
     )
 
@@ -123,9 +123,9 @@ def fit(
     return weights, covariance, noise
 
 
-def order_of_skips(rows: Sequence[Row]) -> list[str]:
-    """Returns passes to skip in functions, ordered by the gain that each adds to those before."""
-    tables = [_Skips(row) for row in rows if row.get("skips")]
+def order_of_adjustments(rows: Sequence[Row]) -> list[str]:
+    """Returns adjustments of functions, ordered by the gain that each adds to those before."""
+    tables = [_Adjustments(row) for row in rows if row.get("adjustments")]
     left = sorted({name for table in tables for name in table.sizes})
     order: list[str] = []
     while left:
@@ -137,16 +137,18 @@ def order_of_skips(rows: Sequence[Row]) -> list[str]:
     return order
 
 
-class _Skips:
-    """The bytes of a source's functions with some passes skipped."""
+class _Adjustments:
+    """The bytes of a source's functions with some adjustments."""
 
     def __init__(self, row: Row):
         self.best = np.array(row["functions"])
-        self.sizes = {name: np.array(each["functions"]) for name, each in row["skips"].items()}
+        self.sizes = {
+            name: np.array(each["functions"]) for name, each in row["adjustments"].items()
+        }
         self._total = row["start"]["loaded"]
 
     def gain(self, name: str) -> float:
-        """Returns the share of all bytes that skipping one more pass saves."""
+        """Returns the share of all bytes that one more adjustment saves."""
         after = self.sizes.get(name, self.best)
         return float((self.best - np.minimum(self.best, after)).sum() / self._total)
 

@@ -20,12 +20,13 @@ from compiler_gym.tuning.size.evaluator import Budget, Evaluation, Evaluator
 from compiler_gym.tuning.size.linking import trial_linker
 from compiler_gym.tuning.size.moves import list_functions
 from compiler_gym.tuning.size.object_file import read_object, read_with_instructions
+from compiler_gym.tuning.size.objective import Objective
 from compiler_gym.tuning.size.ranking import (
+    function_adjustments,
     ir_features,
     object_features,
     shipped_parts,
     shipped_portfolio,
-    skippable_passes,
     toggled,
 )
 from compiler_gym.util import llvm_tools
@@ -131,7 +132,7 @@ class Trials:
                 evaluator.discard(each)
         start = min([baseline, *found], key=lambda it: (it.loaded, it.object.text))
         if evaluator.unit is not None and evaluator.compilation.plugin is not None:
-            self._leave_out_passes(evaluator, start, row)
+            self._adjust_functions(evaluator, start, row)
         return row
 
     def _candidates(self) -> list[tuple[str, Change]]:
@@ -152,33 +153,34 @@ class Trials:
                 kinds.setdefault(change, kind)
         return [(kind, change) for change, kind in kinds.items()]
 
-    def _leave_out_passes(self, evaluator: Evaluator, start: Evaluation, row: Row) -> None:
-        """Skips each pass in all functions, and then only in those that it makes larger."""
+    def _adjust_functions(self, evaluator: Evaluator, start: Evaluation, row: Row) -> None:
+        """Makes each adjustment in all functions, and then the best one in each."""
         numbers = list_functions(evaluator)
         names = [name for name in start.object.functions if name in numbers]
         before = _sizes(start, names)
         row["start"] = _facts(start)
         row["functions"] = before
-        row["skips"] = {}
+        row["adjustments"] = {}
         best: dict[int, tuple[int, str]] = {}
-        for skipped in skippable_passes():
-            change = start.change.skip({numbers[name]: skipped for name in names})
+        for adjustment in function_adjustments():
+            change = start.change.adjust({numbers[name]: (adjustment,) for name in names})
             for each in evaluator.evaluate([change]) if names else []:
                 after = _sizes(each, names)
-                row["skips"][skipped] = {**_result(each), "functions": after}
+                row["adjustments"][adjustment] = {**_result(each), "functions": after}
                 for index, (small, large) in enumerate(zip(after, before, strict=True)):
                     least = best.get(index, (large, ""))
-                    best[index] = min(least, (small, skipped))
+                    best[index] = min(least, (small, adjustment))
                 evaluator.discard(each)
-        chosen = {numbers[names[index]]: skipped for index, (_, skipped) in best.items() if skipped}
+        chosen = {numbers[names[index]]: (each,) for index, (_, each) in best.items() if each}
         if chosen:
-            for each in evaluator.evaluate([start.change.skip(chosen)]):
+            for each in evaluator.evaluate([start.change.adjust(chosen)]):
                 row["best"] = _facts(each)
 
 
 def _sizes(evaluation: Evaluation, names: Sequence[str]) -> list[int]:
-    """Returns the bytes of each function; 0 for functions that a change removed."""
-    return [evaluation.object.functions.get(name, 0) for name in names]
+    """Returns the bytes of each function, with unwinding; 0 for functions that are not there."""
+    sizes = Objective.ALL.of_functions(evaluation.object)
+    return [sizes.get(name, 0) for name in names]
 
 
 def _result(evaluation: Evaluation) -> Row:
@@ -204,11 +206,11 @@ def _facts(evaluation: Evaluation) -> Row:
 # changes     Options and passes that were tried. ``kind`` is "portfolio" (an entry of the
 #             portfolio), "toggle" (its first entry with a part added or removed), "alone"
 #             (a part) or "random" (a combination of parts)
-# start       The smallest of these, or the baseline. Passes are left out of that
+# start       The smallest of these, or the baseline. Functions of that are adjusted
 # functions   Bytes of its functions
-# skips       By the name of a pass: the result without this pass in all functions, and
-#             the bytes of each function
-# best        Each function without the pass that made it largest; missing if there is none
+# adjustments By the text of an adjustment: the result with it in all functions, and the
+#             bytes of each function
+# best        Each function with the adjustment that makes it smallest; missing if none does
 # error       The reason why there is no result
 # =========== ===========================================================================
 #
@@ -293,7 +295,7 @@ def _row(outcome: Outcome) -> dict[str, Any]:
 
 def trials_in(row: Mapping[str, Any]) -> int:
     """Returns the number of trials in a row."""
-    return len(row["changes"]) + len(row.get("skips", ()))
+    return len(row["changes"]) + len(row.get("adjustments", ()))
 
 
 def packages_of(rows: Iterable[Mapping[str, Any]]) -> list[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from compiler_gym.tuning.size.compilation import Change
+from compiler_gym.tuning.size.compilation import Change, adjustment
 from compiler_gym.tuning.size.evaluator import Budget, Evaluation, Evaluator
 from compiler_gym.tuning.size.html_elements import visible
 from compiler_gym.tuning.size.image import Image, Instruction, estimate_cycles, read_image
@@ -261,21 +261,21 @@ def _decisions(change: Change, evaluator: Evaluator) -> Iterator[tuple[str, str,
     if change.sequence:
         text = f"{plural(len(change.sequence), 'pass', 'passes')} of the policy"
         yield text, "", replace(change, sequence=())
-    yield from _decisions_about_passes(change)
+    yield from _decisions_about_functions(change)
     if change.calls:
         yield from _decisions_about_calls(change, list_call_sites(evaluator))
 
 
-def _decisions_about_passes(change: Change) -> Iterator[tuple[str, str, Change]]:
-    """Yields each pass that is left out of functions as one decision."""
-    counts = Counter(name for _, names in change.skipped for name in names)
-    for left_out, count in counts.items():
+def _decisions_about_functions(change: Change) -> Iterator[tuple[str, str, Change]]:
+    """Yields each adjustment of functions as one decision."""
+    counts = Counter(name for _, names in change.functions for name in names)
+    for adjusted, count in counts.items():
         rest = (
-            (index, tuple(name for name in names if name != left_out))
-            for index, names in change.skipped
+            (index, tuple(name for name in names if name != adjusted))
+            for index, names in change.functions
         )
-        text = f"leave out {left_out} ({plural(count, 'function')})"
-        yield text, "", replace(change, skipped=tuple(each for each in rest if each[1]))
+        text = f"{adjustment(adjusted)} ({plural(count, 'function')})"
+        yield text, "", replace(change, functions=tuple(each for each in rest if each[1]))
 
 
 def _decisions_about_calls(

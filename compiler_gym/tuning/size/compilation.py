@@ -30,7 +30,9 @@ class Change:
         passes: Passes of the plugin, which run before all others.
         calls: Decisions about calls, by their number: inline (True) or not (False). LLVM decides
             about the others.
-        skipped: Passes of LLVM that are left out of functions, by the number of the function.
+        functions: Adjustments of functions, by the number of the function: a pass that is left out
+            of it, an option of LLVM such as ``-enable-pre=0`` that is set for it, or an attribute
+            that it gets, such as ``frame-pointer=all``.
         loops: Hints for loops, by the number of the loop, such as ``unroll.count:4``.
         sequence: Passes of a policy, which run after those of the plugin, and before clang's own.
         profile: The path of a profile for ``-fprofile-use``; empty for none.
@@ -39,7 +41,7 @@ class Change:
     options: tuple[str, ...] = ()
     passes: tuple[str, ...] = ()
     calls: tuple[tuple[int, bool], ...] = ()
-    skipped: tuple[tuple[int, tuple[str, ...]], ...] = ()
+    functions: tuple[tuple[int, tuple[str, ...]], ...] = ()
     sequence: tuple[str, ...] = ()
     loops: tuple[tuple[int, tuple[str, ...]], ...] = ()
     profile: str = ""
@@ -50,15 +52,20 @@ class Change:
         Args:
             plugin: The plugin with the passes.
         """
-        words = [word for option in self.options for word in ("-mllvm", option)]
+        adjusted = {name_of(each) for _, names in self.functions for each in names}
+        common = [each for each in self.options if name_of(each) in adjusted]
+        rest = [each for each in self.options if each not in common]
+        words = [word for option in rest for word in ("-mllvm", option)]
         if self.profile:
             words.append(f"-fprofile-use={self.profile}")
         passes = [*self.passes]
         if self.calls:
             calls = _texts_of_calls(self.calls)
             passes.append(f"set-call-sites<{';'.join(calls)}>")
-        if self.skipped:
-            passes.append(f"skip-passes<{';'.join(_texts_of(self.skipped))}>")
+        if self.functions:
+            # What some functions set otherwise is no option of the whole program.
+            texts = [f"*={'+'.join(common)}"] if common else []
+            passes.append(f"set-functions<{';'.join([*texts, *_texts_of(self.functions)])}>")
         if self.loops:
             passes.append(f"set-loops<{';'.join(_texts_of(self.loops))}>")
         # Calls, functions and loops are numbered before any other pass.
@@ -77,12 +84,16 @@ class Change:
         """Returns the change with new decisions about some calls."""
         return replace(self, calls=tuple(sorted({**dict(self.calls), **calls}.items())))
 
-    def skip(self, passes: Mapping[int, str]) -> "Change":
-        """Returns the change with another pass skipped in some functions."""
-        skipped = dict(self.skipped)
-        for index, name in passes.items():
-            skipped[index] = tuple(sorted({*skipped.get(index, ()), name}))
-        return replace(self, skipped=tuple(sorted(skipped.items())))
+    def adjust(self, adjustments: Mapping[int, Iterable[str]]) -> "Change":
+        """Returns the change with more adjustments of some functions.
+
+        They replace those that set the same option or attribute.
+        """
+        functions = dict(self.functions)
+        for index, texts in adjustments.items():
+            known = {name_of(text): text for text in (*functions.get(index, ()), *texts)}
+            functions[index] = tuple(sorted(known.values()))
+        return replace(self, functions=tuple(sorted(functions.items())))
 
     def hint(self, loops: Mapping[int, tuple[str, ...]]) -> "Change":
         """Returns the change with other hints for some loops; without any for empty ones."""
@@ -92,7 +103,23 @@ class Change:
 
 NO_CHANGE = Change()
 
+
+def name_of(text: str) -> str:
+    """Returns what an option or an adjustment is about: its text without the value."""
+    return text.partition("=")[0]
+
+
 _Numbered = tuple[tuple[int, tuple[str, ...]], ...]
+
+
+def is_setting(text: str) -> bool:
+    """Returns whether an adjustment sets an option or attribute. Others leave out a pass."""
+    return "=" in text or text.startswith("-")
+
+
+def adjustment(text: str) -> str:
+    """Returns how reports call an adjustment of functions."""
+    return text if is_setting(text) else f"no {text}"
 
 
 def _texts_of_calls(calls: Iterable[tuple[int, bool]]) -> list[str]:
@@ -105,8 +132,8 @@ def _texts_of(numbered: _Numbered) -> list[str]:
 
 def _numbered(texts: Iterable[str]) -> _Numbered:
     """Reads what :func:`_texts_of` writes."""
-    pairs = (text.split("=") for text in texts)
-    return tuple((int(index), tuple(names.split("+"))) for index, names in pairs)
+    pairs = (text.partition("=") for text in texts)
+    return tuple((int(index), tuple(names.split("+"))) for index, _, names in pairs)
 
 
 @dataclass(frozen=True)
@@ -196,6 +223,9 @@ def options_of_bitcode(options: Sequence[str]) -> list[str]:
 Decisions = dict[str, list[str]]
 """A change, as JSON: texts by the kind of the decision."""
 
+# What lock files called adjustments of functions when they were only passes that are left out.
+_OLD_FUNCTIONS = "skipped"
+
 Atom = tuple[str, str]
 """A single decision: its kind and its text."""
 
@@ -206,7 +236,7 @@ def change_as_json(change: Change) -> Decisions:
         "options": [*change.options],
         "passes": [*change.passes],
         "calls": _texts_of_calls(change.calls),
-        "skipped": _texts_of(change.skipped),
+        "functions": _texts_of(change.functions),
         "sequence": [*change.sequence],
         "loops": _texts_of(change.loops),
         "profile": [change.profile] if change.profile else [],
@@ -220,7 +250,9 @@ def change_from_json(facts: Mapping[str, Any]) -> Change:
     Raises:
         ValueError: If they are not decisions.
     """
-    unknown = {*facts} - {"options", "passes", "calls", "skipped", "sequence", "loops", "profile"}
+    if _OLD_FUNCTIONS in facts:
+        facts = {"functions" if key == _OLD_FUNCTIONS else key: it for key, it in facts.items()}
+    unknown = {*facts} - {"options", "passes", "calls", "functions", "sequence", "loops", "profile"}
     if unknown:
         raise ValueError(f"expected decisions, got {', '.join(sorted(unknown))}")
     calls = (text.split("=") for text in facts.get("calls", ()))
@@ -228,7 +260,7 @@ def change_from_json(facts: Mapping[str, Any]) -> Change:
         options=tuple(facts.get("options", ())),
         passes=tuple(facts.get("passes", ())),
         calls=tuple((int(index), decision == "inline") for index, decision in calls),
-        skipped=_numbered(facts.get("skipped", ())),
+        functions=_numbered(facts.get("functions", ())),
         sequence=tuple(facts.get("sequence", ())),
         loops=_numbered(facts.get("loops", ())),
         profile=next(iter(facts.get("profile", ())), ""),
@@ -241,7 +273,7 @@ def single_decisions(decisions: Mapping[str, Sequence[str]]) -> list[Atom]:
     for kind, texts in decisions.items():
         for text in texts:
             index, _, names = text.partition("=")
-            if kind == "skipped":
+            if kind == "functions":
                 atoms += [(kind, f"{index}={name}") for name in names.split("+")]
             else:
                 atoms.append((kind, text))
@@ -251,15 +283,17 @@ def single_decisions(decisions: Mapping[str, Sequence[str]]) -> list[Atom]:
 def joined_decisions(atoms: Sequence[Atom]) -> Decisions:
     """Returns the decisions that consist of single ones."""
     decisions: Decisions = {}
-    skipped: dict[str, list[str]] = {}
+    functions: dict[str, list[str]] = {}
     for kind, text in atoms:
-        if kind == "skipped":
+        if kind == "functions":
             index, _, name = text.partition("=")
-            skipped.setdefault(index, []).append(name)
+            functions.setdefault(index, []).append(name)
         else:
             decisions.setdefault(kind, []).append(text)
-    if skipped:
-        decisions["skipped"] = [f"{index}={'+'.join(names)}" for index, names in skipped.items()]
+    if functions:
+        decisions["functions"] = [
+            f"{index}={'+'.join(names)}" for index, names in functions.items()
+        ]
     return decisions
 
 

@@ -38,13 +38,13 @@ class FunctionDecisions:
     Attributes:
         name: The name of the function.
         content: A digest of its unoptimised code.
-        skipped: Passes that are left out of it.
+        adjustments: The adjustments of it, see :class:`Change`.
         calls: Whether to inline calls in it.
     """
 
     name: str
     content: str
-    skipped: tuple[str, ...] = ()
+    adjustments: tuple[str, ...] = ()
     calls: tuple[tuple[Call, bool], ...] = ()
 
 
@@ -106,14 +106,14 @@ def recipe_of(
         sites: Its calls.
         is_past_portfolio: Whether the search has tried the portfolio.
     """
-    skipped, decided = dict(change.skipped), dict(change.calls)
+    adjusted, decided = dict(change.functions), dict(change.calls)
     calls: dict[str, list[tuple[Call, bool]]] = defaultdict(list)
     for site, call in _calls(sites):
         if site.index in decided:
             calls[site.caller].append((call, decided[site.index]))
     decisions = (
         FunctionDecisions(
-            each.name, each.content, skipped.get(each.index, ()), tuple(calls[each.name])
+            each.name, each.content, adjusted.get(each.index, ()), tuple(calls[each.name])
         )
         for each in functions
     )
@@ -132,7 +132,7 @@ def recall(recipe: Recipe, functions: Sequence[Function], sites: Sequence[CallSi
     """
     by_content = {each.content: each for each in recipe.functions}
     by_name = {each.name: each for each in recipe.functions}
-    skipped: dict[int, tuple[str, ...]] = {}
+    adjusted: dict[int, tuple[str, ...]] = {}
     wanted: dict[str, Mapping[Call, bool]] = {}
     same = 0
     for function in functions:
@@ -143,8 +143,8 @@ def recall(recipe: Recipe, functions: Sequence[Function], sites: Sequence[CallSi
             continue
         same += former.content == function.content
         wanted[function.name] = dict(former.calls)
-        if former.skipped:
-            skipped[function.index] = former.skipped
+        if former.adjustments:
+            adjusted[function.index] = former.adjustments
     calls = {
         site.index: wanted[site.caller][call]
         for site, call in _calls(sites)
@@ -154,7 +154,7 @@ def recall(recipe: Recipe, functions: Sequence[Function], sites: Sequence[CallSi
         options=recipe.options,
         passes=recipe.passes,
         calls=tuple(sorted(calls.items())),
-        skipped=tuple(sorted(skipped.items())),
+        functions=tuple(sorted(adjusted.items())),
         sequence=recipe.sequence,
     )
     return Recalled(change, same, len(functions), recipe.is_past_portfolio)
@@ -262,7 +262,7 @@ def _recipe_from_json(facts: Mapping[str, Any]) -> Recipe:
         FunctionDecisions(
             each["name"],
             each["content"],
-            tuple(each["skipped"]),
+            tuple(each["adjustments"]),
             tuple(((callee, number), inline) for (callee, number), inline in each["calls"]),
         )
         for each in facts["functions"]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from compiler_gym.tuning.size.compilation import NO_CHANGE, Change
+from compiler_gym.tuning.size.compilation import NO_CHANGE, Change, adjustment
 from compiler_gym.tuning.size.evaluator import Budget, Evaluation, Evaluator
 from compiler_gym.tuning.size.moves import list_functions
 from compiler_gym.util.shell_format import plural
@@ -67,7 +67,7 @@ def minimise(
         KeyboardInterrupt: After Ctrl-C.
     """
     limit = _limit(evaluator.budget)
-    functions = list_functions(evaluator) if best.change.skipped else {}
+    functions = list_functions(evaluator) if best.change.functions else {}
     with evaluator.outside_budget(limit) as budget:
         search = _Minimiser(evaluator.evaluate, budget, cost, sizes, is_right, functions)
         while (small := search.drop_free(best)) is not best:
@@ -99,28 +99,28 @@ def parts_of(change: Change) -> dict[str, Change]:
         parts[title] = Change(options=tuple(each))
     parts |= {each: Change(passes=(each,)) for each in change.passes}
     functions = defaultdict(list)
-    for index, names in change.skipped:
+    for index, names in change.functions:
         for name in names:
             functions[name].append((index, (name,)))
-    for name, skipped in functions.items():
-        title = f"no {name} in {plural(len(skipped), 'function')}"
-        parts[title] = Change(skipped=tuple(skipped))
+    for name, adjusted in functions.items():
+        title = f"{adjustment(name)} in {plural(len(adjusted), 'function')}"
+        parts[title] = Change(functions=tuple(adjusted))
     return parts
 
 
 def without(change: Change, parts: Iterable[Change]) -> Change:
     """Returns a change without some of its parts."""
     for part in parts:
-        dropped = {(index, name) for index, names in part.skipped for name in names}
-        skipped = (
+        dropped = {(index, name) for index, names in part.functions for name in names}
+        functions = (
             (index, tuple(name for name in names if (index, name) not in dropped))
-            for index, names in change.skipped
+            for index, names in change.functions
         )
         change = Change(
             options=_minus(change.options, part.options),
             passes=_minus(change.passes, part.passes),
             calls=_minus(change.calls, part.calls),
-            skipped=tuple((index, names) for index, names in skipped if names),
+            functions=tuple((index, names) for index, names in functions if names),
             sequence=() if part.sequence else change.sequence,
         )
     return change
@@ -177,7 +177,7 @@ class _Minimiser:
 
     def _split(self, part: Change, best: Evaluation, found: Evaluation | None) -> list[Change]:
         """Returns what may be left out of a part that is needed, going by ``found`` without it."""
-        if not part.skipped or found is None:
+        if not part.functions or found is None:
             return _halves(part)
         before, after = self._sizes(best), self._sizes(found)
         grown = {
@@ -185,10 +185,10 @@ class _Minimiser:
             for name, index in self._functions.items()
             if after.get(name, 0) > before.get(name, 0)
         }
-        rest = tuple(each for each in part.skipped if each[0] not in grown)
-        if rest == part.skipped:
+        rest = tuple(each for each in part.functions if each[0] not in grown)
+        if rest == part.functions:
             return _halves(part)
-        return [Change(skipped=rest)] if rest else []
+        return [Change(functions=rest)] if rest else []
 
     def measure(self, best: Evaluation) -> list[_Measured]:
         """Returns the parts of a result, each with what it saves."""
@@ -240,9 +240,9 @@ def _limit(budget: Budget) -> int:
 def _halves(part: Change) -> list[Change]:
     """Returns the two halves of a part; nothing if it has one piece. A sequence is one."""
     first, second = (
-        Change(options=options, calls=calls, skipped=skipped)
-        for options, calls, skipped in zip(
-            _halved(part.options), _halved(part.calls), _halved(part.skipped), strict=True
+        Change(options=options, calls=calls, functions=functions)
+        for options, calls, functions in zip(
+            _halved(part.options), _halved(part.calls), _halved(part.functions), strict=True
         )
     )
     return [first, second] if first != NO_CHANGE else []

@@ -181,7 +181,7 @@ def list_call_sites(evaluator: Evaluator) -> list[CallSite]:
     return [CallSite(**each) for each in evaluator.facts("list-call-sites")]
 
 
-# Leaves passes out of single functions: each evaluation tries one in every function at once.
+# Adjusts single functions: each evaluation tries one adjustment in every function at once.
 #
 # After inlining, what LLVM does to a function has next to nothing to do with others, so that each
 # keeps what was best for it.
@@ -212,20 +212,23 @@ def list_functions(evaluator: Evaluator) -> dict[str, int]:
     return {each.name: each.index for each in functions_of(evaluator)}
 
 
-def skip_passes(
+def adjust_functions(
     start: Evaluation,
     functions: Mapping[str, int],
-    passes: Sequence[str],
+    adjustments: Sequence[str],
     evaluate: Callable[[Sequence[Change]], list[Evaluation]],
     cost: Callable[[Evaluation], tuple[int, int]],
     sizes: Callable[[Evaluation], Mapping[str, int]],
 ) -> Evaluation:
-    """Leaves out of each function the pass without which it is smallest, if it is smaller then.
+    """Gives each function the adjustments with which it is smallest.
+
+    Each adjustment is tried alone in all functions. Then each function has its best, its best two,
+    and all that helped alone.
 
     Args:
         start: Where to begin.
         functions: The numbers of the functions by name.
-        passes: What can be left out.
+        adjustments: The adjustments.
         evaluate: Evaluates changes, as far as the budget goes.
         cost: What is to be small.
         sizes: What each function has of that, by name.
@@ -236,21 +239,44 @@ def skip_passes(
     before = sizes(start)
     present = {name: functions[name] for name in before if name in functions}
     changes = {
-        start.change.skip(dict.fromkeys(present.values(), name)): name for name in passes if present
+        start.change.adjust(dict.fromkeys(present.values(), (text,))): text for text in adjustments
     }
-    found = evaluate([*changes])
+    found = evaluate([*changes]) if present else []
     after = {changes[each.change]: sizes(each) for each in found}
-    best: dict[int, str] = {}
-    for function, index in present.items():
-        smaller = {
-            name: each[function]
-            for name, each in after.items()
-            if function in each and each[function] < before[function]
-        }
-        if smaller:
-            best[index] = min(smaller, key=lambda name: smaller[name])
-    together = evaluate([start.change.skip(best)]) if best else []
+    helpful: dict[str, list[str]] = {}
+    for name in present:
+        left = {text: each.get(name, before[name]) for text, each in after.items()}
+        better = [text for text in left if left[text] < before[name]]
+        # The best last, since it replaces what sets the same option.
+        helpful[name] = sorted(better, key=lambda text: -left[text])
+    choices = [
+        {name: texts[-count:] for name, texts in helpful.items() if texts}
+        for count in (1, 2, len(adjustments))
+    ]
+    together = _best_of(choices, start.change, present, evaluate, sizes)
     return min([start, *found, *together], key=cost)
+
+
+def _best_of(
+    choices: Sequence[Mapping[str, Sequence[str]]],
+    change: Change,
+    functions: Mapping[str, int],
+    evaluate: Callable[[Sequence[Change]], list[Evaluation]],
+    sizes: Callable[[Evaluation], Mapping[str, int]],
+) -> list[Evaluation]:
+    """Evaluates choices of adjustments by function, and the best of them for each function."""
+
+    def changed(choice: Mapping[str, Sequence[str]]) -> Change:
+        return change.adjust({functions[name]: texts for name, texts in choice.items()})
+
+    by_change = {changed(choice): choice for choice in choices if choice}
+    found = evaluate([*by_change])
+    tried = [(by_change[each.change], sizes(each)) for each in found]
+    best = {
+        name: min(tried, key=lambda it: it[1].get(name, 0))[0][name] for name in choices[0] if tried
+    }
+    final = changed(best)
+    return found if not best or final in by_change else [*found, *evaluate([final])]
 
 
 # Takes the mark of -Oz off functions that have fewer instructions without it.

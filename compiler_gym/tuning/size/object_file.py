@@ -12,7 +12,7 @@ import tempfile
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,15 +22,20 @@ from compiler_gym.util import llvm_tools
 from compiler_gym.util.commands import CommandError, run_command
 from compiler_gym.util.started_programs import run_started
 
-_NO_BITS, _SYMBOLS = 8, 2  # Types of sections.
+# Types of sections.
+_SYMBOLS, _WITH_ADDENDS, _NO_BITS, _WITHOUT_ADDENDS = 2, 4, 8, 9
 _ALLOCATED, _EXECUTABLE = 2, 4  # Flags of sections.
 _FUNCTION = 2  # The type of symbols.
 
 # The formats of section headers and symbols, by the class of the file.
 _SECTION = {1: "10I", 2: "IIQQQQIIQQ"}
 _SYMBOL = {1: "IIIBBH", 2: "IBBHQQ"}
+# The formats of relocations: offset, symbol and kind, addend. Symbols begin at the bit after.
+_RELOCATION = {1: "IIi", 2: "QQq"}
+_SYMBOL_BIT = {1: 8, 2: 32}
 # The positions of the offset, size and number of section headers in a file.
 _HEADERS = {1: ("I", 0x20, 0x2E), 2: ("Q", 0x28, 0x3A)}
+_UNWINDING = b".eh_frame\0"
 
 
 @dataclass(frozen=True)
@@ -41,6 +46,8 @@ class ObjectFile:
         text: Bytes of code, in all executable sections.
         all: Bytes that are loaded: code, constants, initialised data, tables for exceptions.
         functions: The bytes of each function by its symbol.
+        unwinding: The bytes of the entry of functions in the table for unwinding, ``.eh_frame``,
+            by the symbol.
         code: A digest of the executable sections.
         digest: A digest of the whole file.
         instructions: The machine instructions of each function by its symbol; None if not
@@ -53,6 +60,7 @@ class ObjectFile:
     code: str
     digest: str
     instructions: Mapping[str, int] | None = None
+    unwinding: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def instruction_count(self) -> int | None:
@@ -61,11 +69,21 @@ class ObjectFile:
 
 
 class _Section(NamedTuple):
+    name: int
     kind: int
     flags: int
     offset: int
     size: int
     link: int
+    info: int
+
+
+class _Symbol(NamedTuple):
+    name: int
+    kind: int
+    section: int
+    value: int
+    size: int
 
 
 def read_object(path: Path) -> ObjectFile:
@@ -89,12 +107,19 @@ def _read(data: bytes) -> ObjectFile:
     loaded = [each for each in sections if each.flags & _ALLOCATED and each.kind != _NO_BITS]
     code = [each for each in loaded if each.flags & _EXECUTABLE]
     contents = (data[each.offset : each.offset + each.size] for each in code)
+    symbols = [*_symbols(data, sections)]
+    functions = _functions(data, sections, symbols)
     return ObjectFile(
         text=sum(each.size for each in code),
         all=sum(each.size for each in loaded),
-        functions=dict(_functions(data, sections)),
+        functions={name: size for name, size in functions.values()},
         code=hashlib.sha256(b"\0".join(contents)).hexdigest(),
         digest=hashlib.sha256(data).hexdigest(),
+        unwinding={
+            functions[place][0]: size
+            for place, size in _unwinding(data, sections, symbols)
+            if place in functions
+        },
     )
 
 
@@ -111,26 +136,75 @@ def _sections(data: bytes) -> list[_Section]:
     if count == 0:  # The number does not fit into this field.
         count = layout.unpack_from(data, start)[5]
     headers = (layout.unpack_from(data, start + index * entry) for index in range(count))
-    return [_Section(each[1], each[2], each[4], each[5], each[6]) for each in headers]
+    return [_Section(*each[:3], *each[4:8]) for each in headers]
 
 
-def _functions(data: bytes, sections: list[_Section]) -> Iterator[tuple[str, int]]:
-    """Yields name and size of each function. If it has several names, the first."""
+_Place = tuple[int, int]
+"""The number of a section, and an offset in it."""
+
+
+def _symbols(data: bytes, sections: list[_Section]) -> Iterator[_Symbol]:
     width = data[4]
     layout = struct.Struct(_order(data) + _SYMBOL[width])
-    met = set()
     for table in (each for each in sections if each.kind == _SYMBOLS):
         names = sections[table.link].offset
-        for offset in range(table.offset, table.offset + table.size, layout.size):
-            fields = layout.unpack_from(data, offset)
+        for fields in layout.iter_unpack(data[table.offset : table.offset + table.size]):
             if width == 1:
                 name, value, size, info, _, section = fields
             else:
                 name, info, _, section, value, size = fields
-            if info & 15 == _FUNCTION and size and (section, value) not in met:
-                met.add((section, value))
-                end = data.index(b"\0", names + name)
-                yield data[names + name : end].decode(errors="replace"), size
+            yield _Symbol(names + name, info & 15, section, value, size)
+
+
+def _functions(
+    data: bytes, sections: list[_Section], symbols: list[_Symbol]
+) -> dict[_Place, tuple[str, int]]:
+    """Returns name and size of each function. If it has several names, the first."""
+    functions: dict[_Place, tuple[str, int]] = {}
+    for symbol in symbols:
+        place = symbol.section, symbol.value
+        if symbol.kind == _FUNCTION and symbol.size and place not in functions:
+            name = data[symbol.name : data.index(b"\0", symbol.name)]
+            functions[place] = name.decode(errors="replace"), symbol.size
+    return functions
+
+
+def _unwinding(
+    data: bytes, sections: list[_Section], symbols: list[_Symbol]
+) -> Iterator[tuple[_Place, int]]:
+    """Yields the places and sizes of the entries of functions in the table for unwinding."""
+    width = data[4]
+    order = _order(data)
+    (names,) = struct.unpack_from(order + "H", data, _HEADERS[width][2] + 2 * 2)
+    for relocations in sections:
+        if relocations.kind not in (_WITH_ADDENDS, _WITHOUT_ADDENDS):
+            continue
+        table = sections[relocations.info]
+        if not data.startswith(_UNWINDING, sections[names].offset + table.name):
+            continue
+        places = dict(_targets(data, relocations, table.offset, symbols))
+        position = 0
+        while position < table.size:
+            length, parent = struct.unpack_from(order + "II", data, table.offset + position)
+            if parent and position + 8 in places:
+                yield places[position + 8], length + 4
+            position += length + 4
+
+
+def _targets(
+    data: bytes, relocations: _Section, start: int, symbols: list[_Symbol]
+) -> Iterator[tuple[int, _Place]]:
+    """Yields the places to which relocations of a section refer, by their offset in it."""
+    width, order = data[4], _order(data)
+    has_addend = relocations.kind == _WITH_ADDENDS
+    layout = struct.Struct(order + _RELOCATION[width][: 3 if has_addend else 2])
+    content = data[relocations.offset : relocations.offset + relocations.size]
+    for offset, info, *addends in layout.iter_unpack(content):
+        number = info >> _SYMBOL_BIT[width]
+        if number < len(symbols):  # MIPS has another format.
+            added = addends or struct.unpack_from(order + "i", data, start + offset)
+            symbol = symbols[number]
+            yield offset, (symbol.section, symbol.value + added[0])
 
 
 # Counts the machine instructions of object files, as ``llvm-objdump -d`` lists them.

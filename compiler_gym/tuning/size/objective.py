@@ -74,14 +74,16 @@ class Objective(str, Enum):
         return found.text if self is Objective.TEXT else found.all
 
     def of_functions(self, found: ObjectFile) -> Mapping[str, int]:
-        """Returns the size of each function by its symbol.
+        """Returns the size of each function by its symbol, with unwinding if that counts.
 
         Raises:
             ValueError: If the objective needs instructions that have not been counted.
         """
         if self is Objective.INSTRUCTIONS:
             return _known(found.instructions, _COUNTER)
-        return found.functions
+        if self is Objective.TEXT:
+            return found.functions
+        return {name: size + found.unwinding.get(name, 0) for name, size in found.functions.items()}
 
 
 def _known(size: Size | None, need: str) -> Size:

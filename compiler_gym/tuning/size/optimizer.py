@@ -14,21 +14,21 @@ from compiler_gym.tuning.size.minimise import Part, minimise
 from compiler_gym.tuning.size.moves import (
     Inlining,
     Move,
+    adjust_functions,
     climb,
     functions_of,
     list_call_sites,
     list_functions,
-    skip_passes,
     unmark,
 )
 from compiler_gym.tuning.size.objective import Objective
 from compiler_gym.tuning.size.ranking import (
     Known,
     Ranking,
+    function_adjustments,
     ir_features,
     object_features,
     shipped_portfolio,
-    skippable_passes,
     toggles,
 )
 
@@ -41,7 +41,7 @@ _IN_PLACE_OF_CLANGS = ("skip-rest",)
 # How many sets of options are tried first, and how many passes are left out then: as many as make
 # ten evaluations with what comes of them together.
 _FIRST_OPTIONS = 3
-_FIRST_SKIPS = 6
+_FIRST_ADJUSTMENTS = 6
 
 # If so many different results are wrong, those that have more in common with them are not tried.
 _MAX_WRONG = 8
@@ -193,7 +193,7 @@ class Optimizer:
             before = self.best
             self._run("unmark", self._unmark)
             self._run("callees", lambda: self._climb(inlining.moves_of_callees(self.best.change)))
-            self._run("functions", lambda: self._skip_passes(skippable_passes()))
+            self._run("functions", lambda: self._adjust_functions(function_adjustments()))
             self._run("options", lambda: self._climb(self._toggles()))
             self._run("calls", lambda: self._climb(inlining.moves_of_calls(self.best.change)))
             if self.best is before or self.evaluator.budget.is_over:
@@ -312,7 +312,7 @@ class Optimizer:
         )
 
     def _try_ranked(self) -> None:
-        """Tries the most promising sets of options, then leaves passes out of functions."""
+        """Tries the most promising sets of options, then adjusts functions."""
         assert self._ranking is not None and self.evaluator.unit is not None
         before = self.baseline.loaded
         features = object_features(self.baseline.object, before)
@@ -326,7 +326,7 @@ class Optimizer:
                 belief.learn(change, result)
                 least = min(least, result)
         self._untried = tuple(left)
-        self._skip_passes(self._ranking.skips[:_FIRST_SKIPS])
+        self._adjust_functions(self._ranking.adjustments[:_FIRST_ADJUSTMENTS])
 
     def _known(self) -> list[Known]:
         known = shipped_portfolio(self._with_experimental)
@@ -355,10 +355,10 @@ class Optimizer:
             moves.append(_without_sequence)
         return [*options, *moves]
 
-    def _skip_passes(self, names: Sequence[str]) -> None:
+    def _adjust_functions(self, names: Sequence[str]) -> None:
         if self._directs_clang:
             functions = list_functions(self.evaluator)
-            skip_passes(
+            adjust_functions(
                 self.leading, functions, names, self.evaluator.evaluate, self._cost, self._sizes
             )
 

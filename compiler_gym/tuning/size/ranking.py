@@ -102,7 +102,7 @@ class Ranking:
         covariance: float64 [words, words], of the worth of parts on a source.
         noise: The variance of results that parts do not explain.
         candidates: The changes to choose from.
-        skips: Passes to leave out of functions, the most useful first.
+        adjustments: Adjustments of functions, the most useful first.
         about: How the model was trained.
     """
 
@@ -114,7 +114,7 @@ class Ranking:
     covariance: np.ndarray
     noise: float
     candidates: tuple[Change, ...]
-    skips: tuple[str, ...]
+    adjustments: tuple[str, ...]
     about: Mapping[str, Any]
 
     def belief(self, features: Mapping[str, float]) -> "Belief":
@@ -136,7 +136,7 @@ class Ranking:
             "features": self.features,
             "noise": float(f"{self.noise:.{_DIGITS}g}"),
             "candidates": [change_as_json(each) for each in self.candidates],
-            "skips": self.skips,
+            "adjustments": self.adjustments,
         }
         for name in arrays:
             facts[name] = _rounded(getattr(self, name)).tolist()
@@ -160,7 +160,7 @@ class Ranking:
                 features=tuple(facts["features"]),
                 noise=float(facts["noise"]),
                 candidates=tuple(map(change_from_json, facts["candidates"])),
-                skips=tuple(facts["skips"]),
+                adjustments=tuple(facts["adjustments"]),
                 about=facts["about"],
                 **arrays,
             )
@@ -336,9 +336,9 @@ def moves_of(
     ]
 
 
-def skippable_passes() -> list[str]:
-    """Returns passes of LLVM that some functions are better without, the most promising first."""
-    return _shipped()["skipped"]
+def function_adjustments() -> list[str]:
+    """Returns adjustments that make some functions smaller, the most promising first."""
+    return _shipped()["functions"]
 
 
 def toggled(part: Change, change: Change) -> Change:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from compiler_gym.tuning.changes.training import fit, order_of_skips, train
+from compiler_gym.tuning.changes.training import fit, order_of_adjustments, train
 from compiler_gym.tuning.size.compilation import Change
 
 
@@ -23,15 +23,15 @@ def test_fit_recovers_weights():
     assert noise**0.5 == pytest.approx(1e-3, rel=0.3)
 
 
-def test_skips_are_ordered_by_their_additional_gain():
-    def row(**skips):
-        sizes = {name: {"functions": each} for name, each in skips.items()}
-        return {"functions": [100, 100], "start": {"loaded": 200}, "skips": sizes}
+def test_adjustments_are_ordered_by_their_additional_gain():
+    def row(**adjustments):
+        sizes = {name: {"functions": each} for name, each in adjustments.items()}
+        return {"functions": [100, 100], "start": {"loaded": 200}, "adjustments": sizes}
 
     # The second helps less than the third alone, but more after the first.
     rows = [row(gvn=[80, 100], licm=[100, 90], sroa=[85, 100])]
-    assert order_of_skips(rows) == ["gvn", "licm", "sroa"]
-    assert order_of_skips([{"functions": []}]) == []
+    assert order_of_adjustments(rows) == ["gvn", "licm", "sroa"]
+    assert order_of_adjustments([{"functions": []}]) == []
 
 
 def test_train():

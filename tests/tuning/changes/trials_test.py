@@ -57,7 +57,7 @@ class LocalPool:
 
 def test_recording(datasets, tmp_path, monkeypatch):
     monkeypatch.setattr(module, "shipped_portfolio", lambda: shipped_portfolio()[:2])
-    monkeypatch.setattr(module, "skippable_passes", lambda: ["simplifycfg", "licm"])
+    monkeypatch.setattr(module, "function_adjustments", lambda: ["simplifycfg", "licm"])
     program = Program.of(datasets.benchmark("benchmark://kernels-v0/life"))
     job = Trials.job(program, toggles=1, alone=1, combined=0, instructions=True)
     seen = []
@@ -68,10 +68,10 @@ def test_recording(datasets, tmp_path, monkeypatch):
     assert kinds == ["portfolio", "portfolio", "toggle", "alone"]
     assert row["features"]["LoadInstCount"] > 0
     assert 0 < row["baseline"]["instructions"] < row["baseline"]["code"] < row["baseline"]["loaded"]
-    assert {*row["skips"]} == {"simplifycfg", "licm"}
-    assert len(row["functions"]) == len(row["skips"]["licm"]["functions"])
+    assert {*row["adjustments"]} == {"simplifycfg", "licm"}
+    assert len(row["functions"]) == len(row["adjustments"]["licm"]["functions"])
     assert row["best"]["loaded"] <= row["start"]["loaded"] < row["baseline"]["loaded"]
-    assert row["best"]["change"]["skipped"]
+    assert row["best"]["change"]["functions"]
     # An interrupted line is written again.
     path = tmp_path / FILE
     whole = path.read_bytes()

@@ -55,16 +55,16 @@ def test_each_decision_is_left_out(evaluator):
 
 def test_passes_that_are_left_out_of_functions(evaluator):
     functions = list_functions(evaluator)
-    both = {functions["fold"]: "indvars", functions["main"]: "indvars"}
-    change = Change().skip(both).skip({functions["fold"]: "peephole-opt"})
+    both = {functions["fold"]: ("indvars",), functions["main"]: ("indvars",)}
+    change = Change().adjust(both).adjust({functions["fold"]: ("peephole-opt",)})
     (best,) = evaluator.evaluate([change])
     effects, _ = measure_effects(best, evaluator, weighted, sizes)
     with_peephole, without_indvars = evaluator.evaluate(
-        [Change().skip(both), Change().skip({functions["fold"]: "peephole-opt"})]
+        [Change().adjust(both), Change().adjust({functions["fold"]: ("peephole-opt",)})]
     )
     others = {
-        "leave out indvars (2 functions)": without_indvars,
-        "leave out peephole-opt (1 function)": with_peephole,
+        "no indvars (2 functions)": without_indvars,
+        "no peephole-opt (1 function)": with_peephole,
     }
     assert {each.decision for each in effects} == others.keys()
     for effect in effects:

@@ -6,9 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from compiler_gym.tuning.size.compilation import Change
+from compiler_gym.tuning.size.compilation import Change, is_setting
 from compiler_gym.tuning.size.moves import list_call_sites
-from compiler_gym.tuning.size.ranking import experimental_options, shipped_portfolio
+from compiler_gym.tuning.size.ranking import (
+    experimental_options,
+    function_adjustments,
+    shipped_portfolio,
+)
 from compiler_gym.tuning.speed.optimizer import parts as speed_parts
 from compiler_gym.util.runfiles_path import runfiles_path
 from tests.tuning.size.codegen_trials import main, make_case
@@ -221,6 +225,8 @@ def test_the_audit_names_every_change():
             assert f"`{option}`" in audit or f"`{option.partition('=')[0]}=N`" in audit
         for each in change.passes:
             assert f"`{each}`" in audit
+    for each in filter(is_setting, function_adjustments()):
+        assert f"`{each}`" in audit
     for change in speed_parts():
         assert all(f"`{option}`" in audit for option in experimental_options(change))
 
@@ -248,7 +254,7 @@ def test_counts_are_summed_by_option():
             "| `-a=1` | 0 | 0 |",
             "## Options and their trials",
             "| `-inline-threshold=N` | effect | 0 | 0 |",
-            "| `skip-passes`, 20 passes | 0 | 0 |",
+            "| `set-functions`, passes | 0 | 0 |",
             "So far: nothing",
             "## Next",
             "| `-a=1` | 0 | 0 |",

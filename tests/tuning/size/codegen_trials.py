@@ -36,7 +36,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from compiler_gym.tuning.size.compilation import Change
+from compiler_gym.tuning.size.compilation import Change, is_setting
 from compiler_gym.util.commands import CommandError, run_command
 from compiler_gym.util.filesystem import atomic_file_write
 from compiler_gym.util.runfiles_path import runfiles_path
@@ -185,8 +185,9 @@ def _uses(change: Change) -> set[str]:
     # A function's name comes before the attribute that it loses.
     options = {each.partition("=")[0] if "force-remove" in each else each for each in options}
     calls = {f"call {'inlined' if inline else 'kept'}" for _, inline in change.calls}
-    skipped = {f"without {name}" for _, names in change.skipped for name in names}
-    return {*options, *change.passes, *change.sequence, *calls, *skipped}
+    adjusted = {text for _, texts in change.functions for text in texts}
+    adjusted = {text if is_setting(text) else f"without {text}" for text in adjusted}
+    return {*options, *change.passes, *change.sequence, *calls, *adjusted}
 
 
 def _described(seed: int, name: str, options: Sequence[str], failure: Failure) -> dict[str, Any]:

@@ -51,12 +51,12 @@ def test_arguments_of_changes():
     ]
 
 
-def test_skipped_passes():
-    change = Change().skip({2: "gvn", 0: "licm"}).skip({2: "dse"})
-    assert change.skipped == ((0, ("licm",)), (2, ("dse", "gvn")))
-    assert change.skip({2: "gvn"}) == change
+def test_adjustments_of_functions():
+    change = Change().adjust({2: ("gvn",), 0: ("licm",)}).adjust({2: ("dse",)})
+    assert change.functions == ((0, ("licm",)), (2, ("dse", "gvn")))
+    assert change.adjust({2: ("gvn",)}) == change
     words = change.decide({1: True}).arguments(Path("/p.so"))
-    first = "-first-passes=set-call-sites<1=inline>,skip-passes<0=licm;2=dse+gvn>"
+    first = "-first-passes=set-call-sites<1=inline>,set-functions<0=licm;2=dse+gvn>"
     assert words[-1] == first
     # The passes of a policy change what has a number.
     last = replace(change.decide({1: True}), sequence=("function(sroa)", "ipsccp"))

@@ -122,7 +122,7 @@ def fixture_compilation(tmp_path_factory):
 def fixture_findings(compilation, tmp_path_factory):
     """The facts of a result with decisions of all kinds."""
     change = Change(("-disable-machine-licm", "-disable-lsr")).decide({0: True, 1: True})
-    change = change.skip({0: "indvars", 2: "indvars"})
+    change = change.adjust({0: ("indvars",), 2: ("indvars",)})
     return find_result(compilation, tmp_path_factory.mktemp("search"), change)
 
 
@@ -171,7 +171,7 @@ def test_functions_and_decisions_of_a_page(findings):
         "-disable-machine-licm",
         "-disable-lsr",
         f"inline {_ODD} (2 calls)",
-        "leave out indvars (2 functions)",
+        "no indvars (2 functions)",
     }
     saved = [each.saved for each in findings.effects]
     assert any(saved)

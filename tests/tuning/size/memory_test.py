@@ -35,7 +35,7 @@ _CHANGE = Change(
     options=("-enable-ipra",),
     passes=("set-attribute<tune-cpu=nocona>",),
     calls=((0, True), (1, False), (4, False)),
-    skipped=((1, ("gvn",)), (2, ("dse", "gvn"))),
+    functions=((1, ("gvn",)), (2, ("dse", "gvn"))),
     sequence=("sroa",),
 )
 
@@ -87,7 +87,7 @@ def test_decisions_follow_functions_and_calls_to_their_new_numbers():
         options=_CHANGE.options,
         passes=_CHANGE.passes,
         calls=((3, False), (7, True)),
-        skipped=((1, ("dse", "gvn")), (2, ("gvn",))),
+        functions=((1, ("dse", "gvn")), (2, ("gvn",))),
         sequence=_CHANGE.sequence,
     )
     assert (recalled.same, recalled.functions) == (2, 4)

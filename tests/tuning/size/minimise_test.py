@@ -13,7 +13,7 @@ FULL = Change(
     options=("-a=1", "-b", "-mark=f", "-mark=g"),
     passes=("first<x>",),
     calls=((1, True), (4, False)),
-    skipped=((0, ("gvn", "licm")), (3, ("licm",))),
+    functions=((0, ("gvn", "licm")), (3, ("licm",))),
     sequence=("sroa", "gvn"),
 )
 
@@ -32,7 +32,7 @@ def test_parts_of_a_change():
     ]
     assert without(FULL, parts.values()) == Change()
     left = without(FULL, [parts["no licm in 2 functions"], parts["-mark, 2 times"]])
-    assert left.options == ("-a=1", "-b") and left.skipped == ((0, ("gvn",)),)
+    assert left.options == ("-a=1", "-b") and left.functions == ((0, ("gvn",)),)
     assert (left.passes, left.calls, left.sequence) == (FULL.passes, FULL.calls, FULL.sequence)
 
 
@@ -151,13 +151,13 @@ def test_with_clang(compilation, start, objective):
     useless = Change(
         options=("-disable-lsr", "-disable-machine-licm", "-stats-json=0"),
         calls=((0, True),),
-        skipped=tuple((index, ("slp-vectorizer",)) for index in range(4)),
+        functions=tuple((index, ("slp-vectorizer",)) for index in range(4)),
     )
     (search.best,) = search.evaluator.evaluate([useless])
     tried = search.evaluator.budget.used
     before = search.size(search.best)
     search.minimise()
     assert search.size(search.best) <= before
-    assert search.best.change.skipped == () and "-stats-json=0" not in search.best.change.options
+    assert search.best.change.functions == () and "-stats-json=0" not in search.best.change.options
     assert search.evaluator.budget.used == tried
     assert all(part.cost > 0 for part in search.parts)

@@ -6,6 +6,7 @@ import subprocess
 import pytest
 
 from compiler_gym.tuning.size.object_file import read_object
+from compiler_gym.tuning.size.objective import Objective
 from compiler_gym.util import llvm_tools
 
 _SOURCE = """
@@ -64,6 +65,21 @@ def test_sizes_are_those_that_llvm_says(tmp_path, options):
     (second,) = {"g", "alias"} - set(found.functions)
     del said[second]
     assert found.functions == said
+
+
+@pytest.mark.parametrize(
+    "options", [(), ("-ffunction-sections",), ("-m32",), ("--target=aarch64-linux-gnu",)]
+)
+def test_unwinding_belongs_to_functions(tmp_path, options):
+    path = compiled(tmp_path, "-fasynchronous-unwind-tables", *options)
+    found = read_object(path)
+    text = output_of("llvm-dwarfdump", "--eh-frame", path)
+    entries = re.findall(r"^[0-9a-f]+ ([0-9a-f]+) [0-9a-f]+ FDE", text, re.M)
+    assert sorted(found.unwinding.values()) == sorted(int(each, 16) + 4 for each in entries)
+    assert found.unwinding.keys() == found.functions.keys()
+    sizes = Objective.ALL.of_functions(found)
+    assert sizes["f"] == found.functions["f"] + found.unwinding["f"]
+    assert Objective.TEXT.of_functions(found) == found.functions
 
 
 def test_code_alone_is_compared(tmp_path):

@@ -127,17 +127,17 @@ def test_fewest_instructions(compilation, start):
     assert for_bytes.best.object.instructions is None
 
 
-def test_passes_are_left_out_by_the_sizes_of_the_objective(compilation, start, monkeypatch):
+def test_functions_are_adjusted_by_the_sizes_of_the_objective(compilation, start, monkeypatch):
     asked = []
 
-    def skip_passes(leading, functions, passes, evaluate, cost, sizes):
+    def adjust_functions(leading, functions, adjustments, evaluate, cost, sizes):
         asked.append((sizes(leading), leading.object))
 
-    monkeypatch.setattr(optimizer, "skip_passes", skip_passes)
+    monkeypatch.setattr(optimizer, "adjust_functions", adjust_functions)
     for objective in (Objective.INSTRUCTIONS, Objective.ALL):
         searched(start(compilation, evaluations=40, objective=objective), objective)
     assert asked[0][0] == asked[0][1].instructions
-    assert asked[-1][0] == asked[-1][1].functions
+    assert asked[-1][0] == Objective.ALL.of_functions(asked[-1][1])
 
 
 def test_equal_instruction_counts_are_ordered_by_size():
@@ -152,7 +152,8 @@ def test_instructions_have_to_be_counted(compilation, start):
         Optimizer(start(compilation), Objective.INSTRUCTIONS).start()
 
 
-def test_rounds_of_a_stage(compilation, start):
+def test_rounds_of_a_stage(compilation, start, monkeypatch):
+    monkeypatch.setattr(optimizer, "function_adjustments", lambda: ["licm", "simplifycfg"])
     search = searched(start(compilation, 600, 60))
     rounds = [(stage.name, stage.round) for stage in search.stages]
     assert len({*rounds}) == len(rounds) and ("portfolio", 1) in rounds

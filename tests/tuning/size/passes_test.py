@@ -6,9 +6,12 @@ import subprocess
 
 import pytest
 
-from compiler_gym.tuning.size.compilation import Change
+from compiler_gym.envs.llvm.datasets.kernels_dataset import KERNELS_PATH
+from compiler_gym.tuning.size.compilation import Change, Compilation, is_setting
+from compiler_gym.tuning.size.evaluator import Budget, Evaluator
 from compiler_gym.tuning.size.moves import list_functions
 from compiler_gym.tuning.size.object_file import read_object
+from compiler_gym.tuning.size.ranking import function_adjustments
 from compiler_gym.util import llvm_tools
 
 _MODULE = """
@@ -53,11 +56,12 @@ define i32 @main(i32 %x, ptr %f) {
 """
 
 
-def opt(passes, text=_MODULE, check=True):
+def opt(passes, text=_MODULE, check=True, options=()):
     command = [
         llvm_tools.opt_path(),
         f"-load-pass-plugin={llvm_tools.own_passes_path()}",
         f"-passes={passes}",
+        *options,
         "-S",
     ]
     return subprocess.run(command, input=text, capture_output=True, text=True, check=check)
@@ -146,7 +150,7 @@ define i32 @g(i32 %x) {
     ],
 )
 def test_passes_are_left_out_of_functions(skipped, left):
-    text = opt(f"skip-passes<{skipped}>,function(instcombine,gvn)", _TWICE).stdout
+    text = opt(f"set-functions<{skipped}>,function(instcombine,gvn)", _TWICE).stdout
     functions = re.findall(r"define i32 @(\w)\(.*?\n}\n", text, re.S)
     bodies = re.findall(r"define i32 @\w\(.*?\n}\n", text, re.S)
     kept = [name for name, body in zip(functions, bodies, strict=True) if "add i32" in body]
@@ -157,17 +161,95 @@ def test_the_code_generator_leaves_passes_out_too(compilation, start):
     evaluator = start(compilation)
     evaluator.evaluate_source()
     numbers = list_functions(evaluator)
-    skip = Change().skip({numbers["fold"]: "codegenprepare"}).skip({numbers["fold"]: "machine-cse"})
-    none = Change().skip({numbers["fold"]: "there-is-no-such-pass"})
+    skip = (
+        Change()
+        .adjust({numbers["fold"]: ("codegenprepare",)})
+        .adjust({numbers["fold"]: ("machine-cse",)})
+    )
+    none = Change().adjust({numbers["fold"]: ("there-is-no-such-pass",)})
     every = Change()
     for name in _OF_THE_CODE_GENERATOR:
-        every = every.skip(dict.fromkeys(numbers.values(), name))
+        every = every.adjust(dict.fromkeys(numbers.values(), (name,)))
     plain, skipped, same, worse = evaluator.evaluate([Change(), skip, none, every])
     assert plain.object.code == same.object.code != worse.object.code
     others = {"mix", "main"}
     assert {name: skipped.object.functions[name] for name in others} == {
         name: plain.object.functions[name] for name in others
     }
+
+
+_SETTINGS = [*filter(is_setting, function_adjustments())]
+
+
+@pytest.fixture(scope="module")
+def kernel(tmp_path_factory):
+    """The evaluator of a program, and the numbers of its functions."""
+    source = KERNELS_PATH / "markdown" / "program.c"
+    compilation = Compilation(
+        llvm_tools.clang_path(), source, ("-w",), llvm_tools.own_passes_path()
+    )
+    folder = tmp_path_factory.mktemp("kernel")
+    with Evaluator(compilation, folder, Budget()) as evaluator:
+        evaluator.evaluate_source()
+        yield evaluator, [*list_functions(evaluator).values()]
+
+
+@pytest.mark.parametrize("setting", _SETTINGS)
+def test_settings_of_all_functions_are_those_of_the_program(kernel, setting):
+    evaluator, functions = kernel
+    whole = Change((setting,)) if setting.startswith("-") else attribute(setting)
+    each = Change().adjust(dict.fromkeys(functions, (setting,)))
+    one, other = evaluator.evaluate([whole, each])
+    assert one.object.digest == other.object.digest
+
+
+def attribute(setting):
+    return Change(passes=(f"set-attribute<{setting}>",))
+
+
+def test_most_settings_have_an_effect(kernel):
+    evaluator, functions = kernel
+    changes = [Change().adjust(dict.fromkeys(functions, (each,))) for each in _SETTINGS]
+    (plain, *found) = evaluator.evaluate([Change(), *changes])
+    others = [each.object.digest for each in found if each.object.digest != plain.object.digest]
+    assert len(others) > len(_SETTINGS) / 2
+
+
+def test_an_option_of_one_function_leaves_others_alone(kernel):
+    evaluator, _ = kernel
+    option = "-enable-misched=0"
+    before, whole = evaluator.evaluate([Change(), Change((option,))])
+    sizes, others = (each.object.functions for each in (before, whole))
+    changed = next(name for name, size in sizes.items() if others[name] != size)
+    number = list_functions(evaluator)[changed]
+    (one,) = evaluator.evaluate([Change().adjust({number: (option,)})])
+    assert one.object.functions == sizes | {changed: others[changed]}
+
+
+def test_options_of_functions_go_before_those_of_the_program(kernel):
+    evaluator, functions = kernel
+    none, some = "-min-jump-table-entries=1000", "-min-jump-table-entries=2"
+    change = Change((none,)).adjust(dict.fromkeys(functions, (some,)))
+    assert f"set-functions<*={none};" in change.arguments(None)[-1]
+    first, second, whole = evaluator.evaluate([change, Change((some,)), Change((none,))])
+    assert first.object.code == second.object.code != whole.object.code
+    (mixed,) = evaluator.evaluate([Change((none,)).adjust({functions[0]: (some,)})])
+    assert mixed.object.code == whole.object.code
+
+
+@pytest.mark.parametrize(
+    ("settings", "options"),
+    [
+        ("0=-no-such-option", ()),
+        ("*=-no-such-option", ()),
+        ("0=-enable-pre=perhaps", ()),
+        ("0=-enable-pre=0", ("-enable-pre=1",)),
+        ("*=-enable-pre=0", ("-enable-pre=1",)),
+    ],
+)
+def test_settings_that_cannot_be(settings, options):
+    done = opt(f"set-functions<{settings}>", options=options, check=False)
+    assert done.returncode != 0 and "error: There is no option -" in done.stderr
 
 
 _OF_THE_CODE_GENERATOR = ("codegenprepare", "machine-cse", "peephole-opt", "branch-folder")
@@ -190,11 +272,12 @@ def test_the_rest_is_left_out(start, compilation):
     "passes",
     [
         "skip-rest<1>",
-        "skip-passes",
-        "skip-passes<>",
-        "skip-passes<0>",
-        "skip-passes<0=>",
-        "skip-passes<x=gvn>",
+        "set-functions",
+        "set-functions<>",
+        "set-functions<0>",
+        "set-functions<0=>",
+        "set-functions<x=gvn>",
+        "set-functions<*=gvn>",
         "set-call-sites",
         "set-call-sites<>",
         "set-call-sites<3>",
@@ -219,7 +302,7 @@ def test_malformed_passes_are_refused(passes):
 def test_calls_that_are_not_there():
     done = opt("set-call-sites<99=inline>", check=False)
     assert done.returncode != 0 and "There is no call 99" in done.stderr
-    done = opt("skip-passes<99=gvn>", check=False)
+    done = opt("set-functions<99=gvn>", check=False)
     assert done.returncode != 0 and "There is no function 99" in done.stderr
 
 

@@ -12,12 +12,12 @@ from compiler_gym.tuning.size.optimizer import Optimizer
 from compiler_gym.tuning.size.ranking import (
     Ranking,
     expected_improvement,
+    function_adjustments,
     ir_features,
     normalised_counts,
     object_features,
     shipped_portfolio,
     shipped_ranking,
-    skippable_passes,
 )
 
 A, B, AB = Change(("a",)), Change(("b",)), Change(("a", "b"))
@@ -34,7 +34,7 @@ def small_ranking():
         covariance=np.eye(2) * 1e-4,
         noise=1e-6,
         candidates=(A, B),
-        skips=("licm",),
+        adjustments=("licm",),
         about={"programs": 0},
     )
 
@@ -72,7 +72,7 @@ def test_as_json_and_back():
 def test_the_shipped_model_belongs_to_the_shipped_portfolio():
     ranking = shipped_ranking()
     assert {*ranking.candidates} == {each.change for each in shipped_portfolio()}
-    assert {*ranking.skips} <= {*skippable_passes()}
+    assert {*ranking.adjustments} <= {*function_adjustments()}
     assert ranking.about["programs"] > 100
     path = Path(module.__file__).with_name("ranking.json")
     assert path.read_text() == ranking.as_json()
@@ -101,6 +101,6 @@ def test_ranked_search(compilation, start):
     assert ir_features(evaluator.unit)["LoadInstCount"] > 0
     search.run()
     assert [stage.name for stage in search.stages] == ["portfolio"]
-    assert search.best.change.skipped
+    assert search.best.change.functions
     assert search.size(search.best) < 0.97 * search.size(search.baseline)
     assert max(tried) == 10

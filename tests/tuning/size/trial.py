@@ -12,7 +12,7 @@ from pathlib import Path
 from compiler_gym.tuning.size.compilation import NO_CHANGE, Change, Compilation
 from compiler_gym.tuning.size.evaluator import Budget, Evaluator
 from compiler_gym.tuning.size.moves import list_call_sites, list_functions
-from compiler_gym.tuning.size.ranking import shipped_portfolio, skippable_passes, toggles
+from compiler_gym.tuning.size.ranking import function_adjustments, shipped_portfolio, toggles
 from compiler_gym.tuning.speed.optimizer import moves as speed_moves
 from compiler_gym.util import llvm_tools
 from compiler_gym.util.commands import CommandError, run_command
@@ -362,7 +362,9 @@ def _random_change(
     if choose.random() < 0.5:
         for _ in range(choose.randint(1, 3)):
             some = choose.sample([*functions.values()], choose.randint(1, len(functions)))
-            change = change.skip({index: choose.choice(skippable_passes()) for index in some})
+            change = change.adjust(
+                {index: (choose.choice(function_adjustments()),) for index in some}
+            )
     if choose.random() < 0.3:
         unmarked = [name for name in functions if ":" not in name and choose.random() < 0.5]
         options = (f"-force-remove-attribute={name}:minsize" for name in unmarked)

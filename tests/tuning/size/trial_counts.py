@@ -13,7 +13,7 @@ COUNTS = Path(__file__).parent / "codegen" / "trial_counts.json"
 
 _SECTION = "## Options and their trials"
 _MACHINES = ("x86_64", "aarch64")
-_ALL_OF = {"skip-passes": "without ", "set-call-sites": "call "}
+_ALL_OF = {"set-functions": "without ", "set-call-sites": "call "}
 _SUMMARY = re.compile(r"^So far: .*$", re.M)
 
 

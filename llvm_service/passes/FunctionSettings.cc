@@ -1,0 +1,293 @@
+#include "llvm_service/passes/FunctionSettings.h"
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Analysis/LoopInfo.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+#include "llvm/IR/OptBisect.h"
+#include "llvm/IR/PassInstrumentation.h"
+#include "llvm/IR/StructuralHash.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/raw_ostream.h"
+#include "llvm_service/passes/OwnPass.h"
+
+namespace compiler_gym::llvm_service {
+
+namespace {
+
+using llvm::Function;
+using llvm::Module;
+using llvm::ModuleAnalysisManager;
+using llvm::ModulePassManager;
+using llvm::PreservedAnalyses;
+using llvm::StringRef;
+
+// Sets an option of LLVM. Returns whether there is one that takes the value.
+bool setOption(StringRef name, StringRef value) {
+  auto& known = llvm::cl::getRegisteredOptions();
+  const auto found = known.find(name);
+  if (found == known.end()) {
+    return false;
+  }
+  found->second->reset();
+  return !found->second->addOccurrence(/*pos=*/0, name, value);
+}
+
+void resetOption(StringRef name) { llvm::cl::getRegisteredOptions()[name]->reset(); }
+
+// The options with their values, by name.
+using Options = llvm::StringMap<std::string>;
+
+// Skips chosen passes in chosen functions, and sets options while passes run on a function. All
+// optional passes of LLVM query it.
+class FunctionSettings : public llvm::OptPassGate {
+ public:
+  bool isEnabled() const override { return true; }
+
+  // LLVM calls functions "function (name)" here. Loops are all called "loop".
+  bool shouldRunPass(StringRef pass, StringRef description)
+#if LLVM_VERSION_MAJOR >= 22
+      const
+#endif
+      override {
+    if (description.consume_front("function (") && description.consume_back(")")) {
+      return enter(description, pass);
+    }
+    leave();
+    return true;
+  }
+
+  // Sets the options of a function. Returns whether the pass runs on it.
+  bool enter(StringRef function, StringRef pass) const {
+    const auto found = functions_.find(function);
+    if (found == functions_.end()) {
+      leave();
+      return true;
+    }
+    if (current_ != &found->second) {
+      leave();
+      current_ = &found->second;
+      for (const auto& option : current_->options) {
+        setOption(option.first(), option.second);
+      }
+    }
+    return !current_->skipped.contains(pass);
+  }
+
+  // Sets the options that are not of a function.
+  void leave() const {
+    if (current_ == nullptr) {
+      return;
+    }
+    for (const auto& option : current_->options) {
+      const auto common = common_.find(option.first());
+      if (common == common_.end()) {
+        resetOption(option.first());
+      } else {
+        setOption(option.first(), common->second);
+      }
+    }
+    current_ = nullptr;
+  }
+
+  void skip(StringRef pass, StringRef function) { functions_[function].skipped.insert(pass); }
+
+  // Returns false if there is no such option, or if it is also set elsewhere.
+  bool set(StringRef name, StringRef value, StringRef function) {
+    const bool isCommon = common_.find(name) != common_.end();
+    if (!isCommon && isUsed(name)) {
+      return false;
+    }
+    const bool isKnown = setOption(name, value);
+    if (isKnown && !isCommon) {
+      resetOption(name);
+    } else if (isKnown) {
+      setOption(name, common_[name]);
+    }
+    functions_[function].options[name] = value.str();
+    return isKnown;
+  }
+
+  bool setCommon(StringRef name, StringRef value) {
+    common_[name] = value.str();
+    return !isUsed(name) && setOption(name, value);
+  }
+
+ private:
+  struct Settings {
+    llvm::StringSet<> skipped;
+    Options options;
+  };
+
+  static bool isUsed(StringRef name) {
+    auto& known = llvm::cl::getRegisteredOptions();
+    const auto found = known.find(name);
+    return found != known.end() && found->second->getNumOccurrences() > 0;
+  }
+
+  llvm::StringMap<Settings> functions_;
+  Options common_;
+  mutable const Settings* current_ = nullptr;
+};
+
+// Returns the object of the process. A clang process compiles one module, and the code generator
+// queries the object long after the pass that fills it.
+FunctionSettings& functionSettings() {
+  static FunctionSettings settings;
+  return settings;
+}
+
+llvm::SmallVector<Function*> definedFunctions(Module& module) {
+  llvm::SmallVector<Function*> functions;
+  for (Function& function : module) {
+    if (!function.isDeclaration()) {
+      functions.push_back(&function);
+    }
+  }
+  return functions;
+}
+
+llvm::json::Object describe(size_t index, const Function& function) {
+  const uint64_t content = llvm::StructuralHash(function, /*DetailedHash=*/true);
+  return llvm::json::Object{{"index", static_cast<int64_t>(index)},
+                            {"name", llvm::json::fixUTF8(function.getName())},
+                            {"content", llvm::utohexstr(content, /*LowerCase=*/true)}};
+}
+
+struct ListFunctions : llvm::PassInfoMixin<ListFunctions> {
+  PreservedAnalyses run(Module& module, ModuleAnalysisManager& /*analyses*/) {
+    for (auto [index, function] : llvm::enumerate(definedFunctions(module))) {
+      llvm::outs() << llvm::json::Value(describe(index, *function)) << "\n";
+    }
+    return PreservedAnalyses::all();
+  }
+};
+
+struct SetFunctions : llvm::PassInfoMixin<SetFunctions> {
+  // What is set for all functions, and for each by its number.
+  std::vector<std::string> common;
+  std::vector<std::pair<size_t, std::string>> settings;
+
+  PreservedAnalyses run(Module& module, ModuleAnalysisManager& /*analyses*/) {
+    llvm::LLVMContext& context = module.getContext();
+    for (const std::string& text : common) {
+      const auto [name, value] = StringRef(text).ltrim('-').split('=');
+      if (!functionSettings().setCommon(name, value)) {
+        refuse(context, text);
+      }
+    }
+    const auto functions = definedFunctions(module);
+    for (const auto& [index, text] : settings) {
+      if (index >= functions.size()) {
+        context.emitError("There is no function " + llvm::Twine(index) + " in " + module.getName());
+      } else {
+        set(*functions[index], text);
+      }
+    }
+    context.setOptPassGate(functionSettings());
+    return PreservedAnalyses::none();
+  }
+
+ private:
+  static void set(Function& function, StringRef text) {
+    const auto [name, value] = text.ltrim('-').split('=');
+    if (text.starts_with("-")) {
+      if (!functionSettings().set(name, value, function.getName())) {
+        refuse(function.getContext(), text);
+      }
+    } else if (text.contains('=')) {
+      if (!function.hasFnAttribute(llvm::Attribute::OptimizeNone)) {
+        function.addFnAttr(name, value);
+      }
+    } else {
+      functionSettings().skip(text, function.getName());
+    }
+  }
+
+  static void refuse(llvm::LLVMContext& context, StringRef text) {
+    context.emitError("There is no option " + text +
+                      " of LLVM, its value is wrong, or it is set for the whole program, too");
+  }
+};
+
+bool addSetFunctions(llvm::PassBuilder& /*passBuilder*/, StringRef parameter,
+                     ModulePassManager& manager) {
+  SetFunctions pass;
+  for (StringRef function : llvm::split(parameter, ';')) {
+    const auto [number, names] = function.split('=');
+    size_t index = 0;
+    if (names.empty() || (number != "*" && number.getAsInteger(10, index))) {
+      return false;
+    }
+    for (StringRef name : llvm::split(names, '+')) {
+      if (number != "*") {
+        pass.settings.emplace_back(index, name.str());
+      } else if (name.starts_with("-")) {
+        pass.common.push_back(name.str());
+      } else {
+        return false;
+      }
+    }
+  }
+  manager.addPass(std::move(pass));
+  return true;
+}
+
+// One for the process, like FunctionSettings.
+bool restIsSkipped = false;
+
+struct SkipRest : llvm::PassInfoMixin<SkipRest> {
+  PreservedAnalyses run(Module& /*module*/, ModuleAnalysisManager& /*analyses*/) {
+    restIsSkipped = true;
+    return PreservedAnalyses::all();
+  }
+};
+
+const Function* functionOf(const llvm::Any& unit) {
+  if (const auto* function = llvm::any_cast<const Function*>(&unit)) {
+    return *function;
+  }
+  if (const auto* loop = llvm::any_cast<const llvm::Loop*>(&unit)) {
+    return (*loop)->getHeader()->getParent();
+  }
+  return nullptr;
+}
+
+// Installs the query of passes on IR, which differs from that of the code generator.
+void askBeforePasses(llvm::PassBuilder& passBuilder) {
+  llvm::PassInstrumentationCallbacks* callbacks = passBuilder.getPassInstrumentationCallbacks();
+  if (callbacks == nullptr) {
+    return;
+  }
+  callbacks->registerShouldRunOptionalPassCallback(
+      [callbacks](StringRef className, const llvm::Any& unit) {
+        const Function* function = functionOf(unit);
+        if (function == nullptr) {
+          functionSettings().leave();
+          return !restIsSkipped;
+        }
+        const StringRef pass = callbacks->getPassNameForClassName(className);
+        return functionSettings().enter(function->getName(), pass) && !restIsSkipped;
+      });
+}
+
+}  // namespace
+
+void registerFunctionSettings(llvm::PassBuilder& passBuilder) {
+  byName<ModulePassManager>("list-functions", addTo<ListFunctions, ModulePassManager>)(passBuilder);
+  byParameter("set-functions", addSetFunctions)(passBuilder);
+  byName<ModulePassManager>("skip-rest", addTo<SkipRest, ModulePassManager>)(passBuilder);
+  askBeforePasses(passBuilder);
+}
+
+}  // namespace compiler_gym::llvm_service

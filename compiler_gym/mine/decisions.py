@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from compiler_gym.tuning.size.compilation import DEFAULT_LEVEL
+from compiler_gym.tuning.size.compilation import DEFAULT_LEVEL, is_setting
 from compiler_gym.tuning.size.object_file import ObjectFile, read_object
-from compiler_gym.tuning.size.ranking import shipped_parts, skippable_passes
+from compiler_gym.tuning.size.ranking import function_adjustments, shipped_parts
 from compiler_gym.tuning.speed.optimizer import parts as speed_parts
 from compiler_gym.util.commands import CommandError, run_command
 from compiler_gym.util.started_programs import run_started
@@ -160,7 +160,7 @@ def baseline_command(source: str, output: str, tools: Tools = Tools(), flags: st
 def known_decisions() -> list[Decision]:
     """Returns the decisions that are tried at -Oz: options, passes left out, and passes added."""
     options = _singles(part.options for part in shipped_parts() if not part.passes)
-    return _decisions(options, (*skippable_passes(), *_MORE_PASSES))
+    return _decisions(options, _passes())
 
 
 def known_speed_decisions() -> list[Decision]:
@@ -170,8 +170,14 @@ def known_speed_decisions() -> list[Decision]:
     """
     parts = (*speed_parts(), *shipped_parts())
     options = _singles(part.options for part in parts if not part.passes)
-    left_out = (*skippable_passes(), *_MORE_PASSES, *_SPEED_PASSES)
+    left_out = (*_passes(), *_SPEED_PASSES)
     return _decisions([each for each in options if "align" not in each], left_out)
+
+
+def _passes() -> list[str]:
+    """Returns the passes that are left out at -Oz."""
+    left_out = (each for each in function_adjustments() if not is_setting(each))
+    return [*left_out, *_MORE_PASSES]
 
 
 def _decisions(options: Iterable[str], left_out: Iterable[str]) -> list[Decision]:

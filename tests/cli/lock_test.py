@@ -162,7 +162,7 @@ def test_update_drops_missing_sources(run, fails, folder):
     assert re.search(r"^2 units: \d+, where clang makes \d+\.$", done.stdout, re.M)
     done = run("lock", "explain", "size.lock", "one.c")
     assert done.stdout.startswith("one.c -Oz\n  ") and "12 evaluations" in done.stdout
-    assert re.search(r"^  (options|passes|calls|skipped): ", done.stdout, re.M)
+    assert re.search(r"^  (options|passes|calls|functions): ", done.stdout, re.M)
     assert max(map(len, done.stdout.splitlines())) <= 80
     assert "There is no unit 'on.c'. Did you mean one.c?" in fails(
         "lock", "explain", "size.lock", "on.c"

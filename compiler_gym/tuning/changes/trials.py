@@ -179,7 +179,7 @@ class Trials:
 
 def _sizes(evaluation: Evaluation, names: Sequence[str]) -> list[int]:
     """Returns the bytes of each function, with unwinding; 0 for functions that are not there."""
-    sizes = Objective.ALL.of_functions(evaluation.object)
+    sizes = Objective.ALL.with_unwinding(evaluation.object)
     return [sizes.get(name, 0) for name in names]
 
 

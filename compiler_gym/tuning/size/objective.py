@@ -74,16 +74,25 @@ class Objective(str, Enum):
         return found.text if self is Objective.TEXT else found.all
 
     def of_functions(self, found: ObjectFile) -> Mapping[str, int]:
-        """Returns the size of each function by its symbol, with unwinding if that counts.
+        """Returns the size of each function by its symbol: bytes of code, or instructions.
 
         Raises:
             ValueError: If the objective needs instructions that have not been counted.
         """
         if self is Objective.INSTRUCTIONS:
             return _known(found.instructions, _COUNTER)
-        if self is Objective.TEXT:
-            return found.functions
-        return {name: size + found.unwinding.get(name, 0) for name, size in found.functions.items()}
+        return found.functions
+
+    def with_unwinding(self, found: ObjectFile) -> Mapping[str, int]:
+        """Returns the size of each function, with its part of ``.eh_frame`` if that counts.
+
+        Raises:
+            ValueError: If the objective needs instructions that have not been counted.
+        """
+        sizes = self.of_functions(found)
+        if self in (Objective.INSTRUCTIONS, Objective.TEXT):
+            return sizes
+        return {name: size + found.unwinding.get(name, 0) for name, size in sizes.items()}
 
 
 def _known(size: Size | None, need: str) -> Size:

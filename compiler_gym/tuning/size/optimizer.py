@@ -370,7 +370,7 @@ class Optimizer:
             unmark(self.leading, functions, self.evaluator.evaluate, self._sizes)
 
     def _sizes(self, evaluation: Evaluation) -> Mapping[str, int]:
-        return self.objective.of_functions(evaluation.object)
+        return self.objective.with_unwinding(evaluation.object)
 
     def _climb(self, moves: Sequence[Move]) -> None:
         climb(self.leading, moves, self.evaluator.evaluate, self._cost)

@@ -77,9 +77,9 @@ def test_unwinding_belongs_to_functions(tmp_path, options):
     entries = re.findall(r"^[0-9a-f]+ ([0-9a-f]+) [0-9a-f]+ FDE", text, re.M)
     assert sorted(found.unwinding.values()) == sorted(int(each, 16) + 4 for each in entries)
     assert found.unwinding.keys() == found.functions.keys()
-    sizes = Objective.ALL.of_functions(found)
+    sizes = Objective.ALL.with_unwinding(found)
     assert sizes["f"] == found.functions["f"] + found.unwinding["f"]
-    assert Objective.TEXT.of_functions(found) == found.functions
+    assert Objective.TEXT.with_unwinding(found) == found.functions
 
 
 def test_code_alone_is_compared(tmp_path):

@@ -137,7 +137,7 @@ def test_functions_are_adjusted_by_the_sizes_of_the_objective(compilation, start
     for objective in (Objective.INSTRUCTIONS, Objective.ALL):
         searched(start(compilation, evaluations=40, objective=objective), objective)
     assert asked[0][0] == asked[0][1].instructions
-    assert asked[-1][0] == Objective.ALL.of_functions(asked[-1][1])
+    assert asked[-1][0] == Objective.ALL.with_unwinding(asked[-1][1])
 
 
 def test_equal_instruction_counts_are_ordered_by_size():

@@ -95,6 +95,17 @@ class Change:
             functions[index] = tuple(sorted(known.values()))
         return replace(self, functions=tuple(sorted(functions.items())))
 
+    def toggle(self, adjustments: Mapping[int, Iterable[str]]) -> "Change":
+        """Returns the change without those adjustments that it has, and with the others."""
+        functions = dict(self.functions)
+        added: dict[int, list[str]] = {}
+        for index, texts in adjustments.items():
+            present = functions.get(index, ())
+            added[index] = [text for text in texts if text not in present]
+            functions[index] = tuple(text for text in present if text not in texts)
+        rest = tuple(sorted(each for each in functions.items() if each[1]))
+        return replace(self, functions=rest).adjust({k: it for k, it in added.items() if it})
+
     def hint(self, loops: Mapping[int, tuple[str, ...]]) -> "Change":
         """Returns the change with other hints for some loops; without any for empty ones."""
         hinted = {**dict(self.loops), **loops}

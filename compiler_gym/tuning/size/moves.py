@@ -222,8 +222,8 @@ def adjust_functions(
 ) -> Evaluation:
     """Gives each function the adjustments with which it is smallest.
 
-    Each adjustment is tried alone in all functions. Then each function has its best, its best two,
-    and all that helped alone.
+    Each adjustment is tried alone in all functions, and taken away from those that have it. Then
+    each function has its best, its best two, and all that helped alone.
 
     Args:
         start: Where to begin.
@@ -239,7 +239,7 @@ def adjust_functions(
     before = sizes(start)
     present = {name: functions[name] for name in before if name in functions}
     changes = {
-        start.change.adjust(dict.fromkeys(present.values(), (text,))): text for text in adjustments
+        start.change.toggle(dict.fromkeys(present.values(), (text,))): text for text in adjustments
     }
     found = evaluate([*changes]) if present else []
     after = {changes[each.change]: sizes(each) for each in found}
@@ -267,7 +267,7 @@ def _best_of(
     """Evaluates choices of adjustments by function, and the best of them for each function."""
 
     def changed(choice: Mapping[str, Sequence[str]]) -> Change:
-        return change.adjust({functions[name]: texts for name, texts in choice.items()})
+        return change.toggle({functions[name]: texts for name, texts in choice.items()})
 
     by_change = {changed(choice): choice for choice in choices if choice}
     found = evaluate([*by_change])

@@ -43,6 +43,13 @@ _IN_PLACE_OF_CLANGS = ("skip-rest",)
 _FIRST_OPTIONS = 3
 _FIRST_ADJUSTMENTS = 6
 
+# With a frame pointer, the entry of a function in .eh_frame need not say how the stack grows and
+# shrinks. In 2,179 functions of 100 files of the part train, this saved 6.1 % of code and entries
+# together if it was done where the entry had as many bytes as this or more, and 6.4 % if it was
+# done where it saved something.
+_FRAME_POINTER = "frame-pointer=all"
+_LEAST_UNWINDING = 48
+
 # If so many different results are wrong, those that have more in common with them are not tried.
 _MAX_WRONG = 8
 
@@ -295,7 +302,10 @@ class Optimizer:
     def _try_portfolio(self) -> None:
         passes, sequence = self.best.change.passes, self.best.change.sequence
         self.evaluator.evaluate(
-            [replace(each.change.plus(*passes), sequence=sequence) for each in self._known()]
+            [
+                replace(self._framed(each.change).plus(*passes), sequence=sequence)
+                for each in self._known()
+            ]
         )
         self._is_past_portfolio = not self.evaluator.budget.is_over
 
@@ -317,16 +327,33 @@ class Optimizer:
         before = self.baseline.loaded
         features = object_features(self.baseline.object, before)
         belief = self._ranking.belief(features | ir_features(self.evaluator.unit))
-        left, least = [*self._ranking.candidates], 0.0
+        left, least, framed = [*self._ranking.candidates], 0.0, None
         for _ in range(min(_FIRST_OPTIONS, len(left))):
             change = belief.choose(left, least)
             left.remove(change)
-            for each in self.evaluator.evaluate([change]):
+            for each in self.evaluator.evaluate([self._framed(change)]):
                 result = math.log(max(each.loaded, 1) / max(before, 1))
-                belief.learn(change, result)
-                least = min(least, result)
+                if framed is None:
+                    # What the model does not expect of the first is due to the frame pointers.
+                    framed = result - belief.expected(change)
+                belief.learn(change, result - framed)
+                least = min(least, result - framed)
         self._untried = tuple(left)
-        self._adjust_functions(self._ranking.adjustments[:_FIRST_ADJUSTMENTS])
+        others = [each for each in self._ranking.adjustments if each != _FRAME_POINTER]
+        self._adjust_functions(others[:_FIRST_ADJUSTMENTS])
+
+    def _framed(self, change: Change) -> Change:
+        """Returns a change with frame pointers in functions whose unwinding takes many bytes."""
+        if self.objective not in (Objective.ALL, Objective.LINKED) or not self._directs_clang:
+            return change
+        unwinding = self.baseline.object.unwinding
+        functions = list_functions(self.evaluator)
+        chosen = [
+            functions[name]
+            for name, size in unwinding.items()
+            if size >= _LEAST_UNWINDING and name in functions
+        ]
+        return change.adjust(dict.fromkeys(chosen, (_FRAME_POINTER,)))
 
     def _known(self) -> list[Known]:
         known = shipped_portfolio(self._with_experimental)

@@ -198,6 +198,10 @@ class Belief:
         ]
         return candidates[int(np.argmax(np.round(gains, 12)))]
 
+    def expected(self, change: Change) -> float:
+        """Returns the expected result of a change: see :meth:`learn`."""
+        return float(self._ranking.words_of(change) @ self._mean)
+
     def learn(self, change: Change, result: float) -> None:
         """Takes the result of a change into account.
 

@@ -63,6 +63,28 @@ def test_adjustments_of_functions():
     assert last.arguments(Path("/p.so"))[-1] == f"{first},function(sroa),ipsccp"
 
 
+def test_settings_of_functions_replace_those_of_the_same_name():
+    change = Change(("-a=1", "-b")).adjust({0: ("-a=2", "x=1")}).adjust({0: ("x=2",)})
+    assert change.functions == ((0, ("-a=2", "x=2")),)
+    # An option of the whole program is one of all functions where some set it otherwise.
+    words = change.arguments(Path("/p.so"))
+    assert words[:2] == ["-mllvm", "-b"] and "-a=1" not in words
+    assert words[-1] == "-first-passes=set-functions<*=-a=1;0=-a=2+x=2>"
+
+
+def test_adjustments_can_be_taken_away():
+    change = Change().adjust({0: ("gvn", "x=1"), 1: ("licm",)})
+    toggled = change.toggle({0: ("gvn", "dse"), 1: ("licm",), 2: ("-a=1",)})
+    assert toggled.functions == ((0, ("dse", "x=1")), (2, ("-a=1",)))
+    assert toggled.toggle({0: ("gvn", "dse"), 1: ("licm",), 2: ("-a=1",)}) == change
+
+
+def test_old_decisions_of_lock_files():
+    change = Change().adjust({3: ("gvn", "x=1")})
+    assert change_from_json({"skipped": ["3=gvn+x=1"]}) == change
+    assert change_from_json(change_as_json(change)) == change
+
+
 def test_hints_for_loops():
     change = Change().hint({4: ("unroll.count:2",), 1: ("unroll.disable",)})
     assert change.loops == ((1, ("unroll.disable",)), (4, ("unroll.count:2",)))

@@ -9,6 +9,7 @@ from compiler_gym.tuning.size import optimizer
 from compiler_gym.tuning.size.compilation import Change
 from compiler_gym.tuning.size.evaluator import Evaluation
 from compiler_gym.tuning.size.inputs import command_check
+from compiler_gym.tuning.size.moves import list_functions
 from compiler_gym.tuning.size.object_file import ObjectFile, read_object
 from compiler_gym.tuning.size.objective import Objective
 from compiler_gym.tuning.size.optimizer import Optimizer
@@ -150,6 +151,21 @@ def test_equal_instruction_counts_are_ordered_by_size():
 def test_instructions_have_to_be_counted(compilation, start):
     with pytest.raises(ValueError, match=r"needs Objective\.INSTRUCTIONS\.read"):
         Optimizer(start(compilation), Objective.INSTRUCTIONS).start()
+
+
+@pytest.mark.parametrize("objective", [Objective.ALL, Objective.TEXT])
+def test_frame_pointers_where_unwinding_is_large(compilation, start, monkeypatch, objective):
+    monkeypatch.setattr(optimizer, "_LEAST_UNWINDING", 40)
+    evaluator = start(compilation, evaluations=1)
+    search = searched(evaluator, objective)
+    sizes = search.baseline.object.unwinding
+    large = {name for name, size in sizes.items() if size >= 40}
+    assert large and large != {*sizes}
+    (tried,) = (change for change in evaluator._known if change != Change())
+    numbers = {index for index, texts in tried.functions if texts == ("frame-pointer=all",)}
+    functions = list_functions(evaluator)
+    expected = {functions[name] for name in large} if objective is Objective.ALL else set()
+    assert numbers == expected
 
 
 def test_rounds_of_a_stage(compilation, start, monkeypatch):

@@ -11,8 +11,8 @@ from compiler_gym.tuning.size.compilation import Change, adjustment
 from compiler_gym.tuning.size.evaluator import Budget, Evaluation, Evaluator
 from compiler_gym.tuning.size.html_elements import visible
 from compiler_gym.tuning.size.image import Image, Instruction, estimate_cycles, read_image
+from compiler_gym.tuning.size.inlining import CallSite, list_call_sites
 from compiler_gym.tuning.size.linking import Linker, TrialLinker, trial_linker
-from compiler_gym.tuning.size.moves import CallSite, list_call_sites
 from compiler_gym.tuning.size.object_file import (
     compare_functions,
     group_name,

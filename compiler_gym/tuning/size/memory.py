@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from compiler_gym.tuning.size.compilation import Change, Compilation
-from compiler_gym.tuning.size.moves import CallSite, Function
+from compiler_gym.tuning.size.inlining import CallSite
+from compiler_gym.tuning.size.moves import Function
 from compiler_gym.util.filesystem import atomic_file_write
 from compiler_gym.util.runfiles_path import cache_path
 from compiler_gym.util.shell_format import plural

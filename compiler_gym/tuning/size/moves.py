@@ -1,10 +1,9 @@
-"""Moves of a search: inlining decisions, passes left out of functions, and their choice."""
+"""Moves of a search, and their choice: adjustments of functions, and others."""
 
-import re
-from collections import Counter, defaultdict, deque
+from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial, reduce
+from functools import reduce
 
 from compiler_gym.tuning.size.compilation import Change
 from compiler_gym.tuning.size.evaluator import Evaluation, Evaluator
@@ -68,117 +67,80 @@ def _joined(
     return best
 
 
-# Which calls to inline: what LLVM decides by itself, and what can be decided otherwise.
-
-# A decision in the output of clang. The cost is a number, "always" or "never".
-_REMARK = re.compile(r"'([^']+)' (not )?inlined into '([^']+)'.*?cost=(-?\w+)")
-
-# LLVM's bonus for inlining the only call of a local function, which then goes away. It is too large
-# for an estimate of bytes.
-_ONLY_CALL = -15000
-_UNKNOWN_COST = 50
-
-
 @dataclass(frozen=True)
-class CallSite:
-    """A call that could be inlined.
+class LocalMove:
+    """A move that changes the size of few functions.
 
     Attributes:
-        index: The number of the call in the module.
-        caller: The calling function.
-        callee: The called function.
-        local: True if the callee cannot be called from other modules.
-        size: The number of instructions of the callee before any pass.
+        move: The move.
+        functions: The symbols of these functions.
     """
 
-    index: int
-    caller: str
-    callee: str
-    local: bool
-    size: int
+    move: Move
+    functions: frozenset[str]
+
+    def saved(self, before: Mapping[str, int], after: Mapping[str, int]) -> int:
+        """Returns the bytes that it saves, by the sizes of functions before and after."""
+        return sum(before.get(name, 0) - after.get(name, 0) for name in self.functions)
 
 
-@dataclass
-class _Decided:
-    """Counts of inlined and kept calls, and the sum of the costs that LLVM reported."""
-
-    inlined: int = 0
-    kept: int = 0
-    cost: int = 0
-
-
-class Inlining:
-    """Moves of a search that change decisions about calls.
+def climb_locally(
+    start: Evaluation,
+    moves: Sequence[LocalMove],
+    evaluate: Callable[[Sequence[Change]], list[Evaluation]],
+    cost: Callable[[Evaluation], tuple[int, int]],
+    sizes: Callable[[Evaluation], Mapping[str, int]],
+) -> Evaluation:
+    """Tries moves, those of different functions in one evaluation, and keeps those that help.
 
     Args:
-        evaluator: Runs clang on the bitcode of the source.
-        sites: The calls of the source.
+        start: Where to begin.
+        moves: The moves, the most promising first.
+        evaluate: Evaluates changes, as far as the budget goes.
+        cost: What is to be small.
+        sizes: What each function has of that, by name.
+
+    Returns:
+        The smallest result.
     """
-
-    def __init__(self, evaluator: Evaluator, sites: Sequence[CallSite]):
-        self._evaluator = evaluator
-        self._sites = sites
-
-    def moves_of_callees(self, change: Change) -> list[Move]:
-        """Returns moves that inline all calls of a function or none, the most promising first."""
-        decided = self._decided(change, lambda _, callee: callee)
-        groups: dict[str, list[int]] = defaultdict(list)
-        for site in self._sites:
-            groups[site.callee].append(site.index)
-        return _moves((sites, decided.get(callee)) for callee, sites in groups.items())
-
-    def moves_of_calls(self, change: Change) -> list[Move]:
-        """Returns moves that decide about one of several calls, the most promising first."""
-        decided = self._decided(change, lambda caller, callee: (caller, callee))
-        counts = Counter(site.callee for site in self._sites)
-        single = (site for site in self._sites if counts[site.callee] > 1)
-        return _moves(([site.index], decided.get((site.caller, site.callee))) for site in single)
-
-    def _decided(self, change: Change, key: Callable[[str, str], object]) -> dict[object, _Decided]:
-        """Returns LLVM's decisions under a change, by caller and callee."""
-        decided: dict[object, _Decided] = defaultdict(_Decided)
-        if not self._sites:
-            return decided
-        for callee, is_kept, caller, cost in _REMARK.findall(self._evaluator.remarks(change)):
-            each = decided[key(caller, callee)]
-            each.kept += bool(is_kept)
-            each.inlined += not is_kept
-            each.cost += _cost(cost)
-        return decided
+    best, waiting = start, [*moves]
+    while waiting:
+        groups, waiting = _groups(waiting)
+        before = sizes(best)
+        helpful: list[LocalMove] = []
+        found = {
+            each.change: each for each in evaluate([_moved(best.change, group) for group in groups])
+        }
+        for group in groups:
+            if (result := found.get(_moved(best.change, group))) is not None:
+                after = sizes(result)
+                helpful += [each for each in group if each.saved(before, after) > 0]
+        together = evaluate([_moved(best.change, helpful)]) if helpful else []
+        best = min([best, *found.values(), *together], key=cost)
+        if not found:  # The budget is used up.
+            break
+    return best
 
 
-def _cost(text: str) -> int:
-    try:
-        cost = int(text)
-    except ValueError:
-        return _UNKNOWN_COST
-    return cost - _ONLY_CALL if cost < _ONLY_CALL / 2 else cost
+def _groups(moves: Sequence[LocalMove]) -> tuple[list[list[LocalMove]], list[LocalMove]]:
+    """Returns groups of moves of different functions, and the moves that are in none."""
+    groups: list[tuple[list[LocalMove], set[str]]] = []
+    rest = []
+    for each in moves:
+        free = (group for group in groups if group[1].isdisjoint(each.functions))
+        group = next(free, None)
+        if group is None and len(groups) < _WIDTH:
+            groups.append(group := ([], set()))
+        if group is None:
+            rest.append(each)
+        else:
+            group[0].append(each)
+            group[1].update(each.functions)
+    return [group for group, _ in groups], rest
 
 
-def _moves(groups: Iterable[tuple[list[int], _Decided | None]]) -> list[Move]:
-    """Returns moves to the opposite decision, or to both if the calls of a group differ.
-
-    For calls without a remark of LLVM, both come last.
-    """
-    moves: list[tuple[int, Move]] = []
-    for sites, decided in groups:
-        cost = decided.cost if decided else _UNKNOWN_COST
-        if decided is None or decided.kept:
-            moves.append((cost, partial(decide, sites, True)))
-        if decided is None or decided.inlined:
-            moves.append((-cost if decided else cost, partial(decide, sites, False)))
-    moves.sort(key=lambda move: move[0])
-    return [move for _, move in moves]
-
-
-def decide(sites: Iterable[int], inline: bool, change: Change) -> Change:
-    """Returns a change with the same decision about some calls."""
-    return change.decide(dict.fromkeys(sites, inline))
-
-
-def list_call_sites(evaluator: Evaluator) -> list[CallSite]:
-    """Returns the calls of a compilation that can be decided."""
-    return [CallSite(**each) for each in evaluator.facts("list-call-sites")]
+def _moved(change: Change, moves: Iterable[LocalMove]) -> Change:
+    return reduce(lambda it, each: each.move(it), moves, change)
 
 
 # Adjusts single functions: each evaluation tries one adjustment in every function at once.

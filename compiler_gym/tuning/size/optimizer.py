@@ -8,16 +8,17 @@ from pathlib import Path
 
 from compiler_gym.tuning.size.compilation import Change
 from compiler_gym.tuning.size.evaluator import Evaluation, Evaluator
+from compiler_gym.tuning.size.inlining import Inlining, list_call_sites
 from compiler_gym.tuning.size.inputs import Check
 from compiler_gym.tuning.size.memory import Memory, Recalled, Recipe, recall, recipe_of
 from compiler_gym.tuning.size.minimise import Part, minimise
 from compiler_gym.tuning.size.moves import (
-    Inlining,
+    LocalMove,
     Move,
     adjust_functions,
     climb,
+    climb_locally,
     functions_of,
-    list_call_sites,
     list_functions,
     unmark,
 )
@@ -199,10 +200,10 @@ class Optimizer:
         while True:
             before = self.best
             self._run("unmark", self._unmark)
-            self._run("callees", lambda: self._climb(inlining.moves_of_callees(self.best.change)))
+            self._run("callees", lambda: self._inline(inlining.moves_of_callees(self.best.change)))
             self._run("functions", lambda: self._adjust_functions(function_adjustments()))
             self._run("options", lambda: self._climb(self._toggles()))
-            self._run("calls", lambda: self._climb(inlining.moves_of_calls(self.best.change)))
+            self._run("calls", lambda: self._inline(inlining.moves_of_calls(self.best.change)))
             if self.best is before or self.evaluator.budget.is_over:
                 break
 
@@ -401,6 +402,9 @@ class Optimizer:
 
     def _climb(self, moves: Sequence[Move]) -> None:
         climb(self.leading, moves, self.evaluator.evaluate, self._cost)
+
+    def _inline(self, moves: Sequence[LocalMove]) -> None:
+        climb_locally(self.leading, moves, self.evaluator.evaluate, self._cost, self._sizes)
 
     def _settle(self) -> None:
         """Makes the smallest result that is right the best."""

@@ -5,7 +5,8 @@ from functools import partial
 from pathlib import Path
 
 from compiler_gym.tuning.size.compilation import Change
-from compiler_gym.tuning.size.moves import Move, decide
+from compiler_gym.tuning.size.inlining import decide
+from compiler_gym.tuning.size.moves import Move
 from compiler_gym.tuning.speed.profile import (
     COUNTS,
     USE_COUNTS,

@@ -15,9 +15,10 @@ import numpy as np
 
 from compiler_gym.tuning.size.compilation import Change
 from compiler_gym.tuning.size.evaluator import Evaluation, Evaluator
+from compiler_gym.tuning.size.inlining import Inlining, list_call_sites
 from compiler_gym.tuning.size.inputs import Check
 from compiler_gym.tuning.size.linking import LinkError
-from compiler_gym.tuning.size.moves import Inlining, Move, list_call_sites
+from compiler_gym.tuning.size.moves import Move
 from compiler_gym.tuning.size.ranking import moves_of
 from compiler_gym.tuning.speed import optimizer
 from compiler_gym.tuning.speed.hot_parts import moves_of_calls, moves_of_loops, moves_of_profile
@@ -385,7 +386,7 @@ class SpeedOptimizer:
         if not self._has_passes or self.evaluator.unit is None or self._is_over():
             return []
         inlining = Inlining(self.evaluator, list_call_sites(self.evaluator))
-        return inlining.moves_of_callees(self.leading.change)
+        return [each.move for each in inlining.moves_of_callees(self.leading.change)]
 
 
 def is_claimed(comparison: RuntimeComparison) -> bool:

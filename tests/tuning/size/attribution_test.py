@@ -5,7 +5,8 @@ import pytest
 from compiler_gym.tuning.size import attribution
 from compiler_gym.tuning.size.attribution import measure_effects
 from compiler_gym.tuning.size.compilation import Change
-from compiler_gym.tuning.size.moves import list_call_sites, list_functions
+from compiler_gym.tuning.size.inlining import list_call_sites
+from compiler_gym.tuning.size.moves import list_functions
 
 OPTIONS = ("-inline-threshold=-50", "-disable-lsr")
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from compiler_gym.tuning.size.compilation import Change
 from compiler_gym.tuning.size.evaluator import Evaluation
-from compiler_gym.tuning.size.moves import climb
+from compiler_gym.tuning.size.moves import LocalMove, climb, climb_locally
 from compiler_gym.tuning.size.object_file import ObjectFile
 
 
@@ -22,7 +22,10 @@ class Landscape:
         size = 1000 - sum(self.weights[index] for index, inline in change.calls if inline)
         if self.bad and {(index, True) for index in self.bad} <= {*change.calls}:
             size += 500
-        return Evaluation(change, ObjectFile(size, size, {}, "", ""), Path())
+        sizes = {f"f{index}": 100 for index in range(len(self.weights))}
+        for index, inline in change.calls:
+            sizes[f"f{index}"] -= inline * self.weights[index]
+        return Evaluation(change, ObjectFile(size, size, sizes, "", ""), Path())
 
     def evaluate(self, changes):
         changes = [*changes][: self.budget - len(self.asked)]
@@ -58,3 +61,45 @@ def test_ends_when_the_budget_does():
     landscape = Landscape([1] * 40, budget=5)
     assert climbed(landscape).object.text == 999
     assert len(landscape.asked) == 5
+
+
+def climbed_locally(landscape, functions=lambda index: {f"f{index}"}):
+    moves = [
+        LocalMove(partial(_decide, index), frozenset(functions(index)))
+        for index in range(len(landscape.weights))
+    ]
+    return climb_locally(
+        landscape.evaluation(Change()),
+        moves,
+        landscape.evaluate,
+        lambda each: (each.object.text, 0),
+        lambda each: each.object.functions,
+    )
+
+
+def test_moves_of_different_functions_are_tried_at_once():
+    landscape = Landscape([3, -1, 5, 0, 7] * 4)
+    best = climbed_locally(landscape)
+    assert best.object.text == 1000 - 15 * 4
+    # All, and then those that helped.
+    assert len(landscape.asked) == 2
+
+
+def test_moves_of_the_same_function_are_tried_one_by_one():
+    landscape = Landscape([3, -1, 5, 0, 7] * 4)
+    best = climbed_locally(landscape, lambda index: {f"f{index}", "main"})
+    assert best.object.text == 1000 - 15 * 4
+    assert len(landscape.asked) == 20 + 3
+
+
+def test_what_is_no_gain_together_is_not_taken():
+    best = climbed_locally(Landscape([3, 9, 5], bad=(0, 1)))
+    assert best.change == Change()
+    best = climbed_locally(Landscape([3, 9, 5], bad=(0, 1)), lambda index: {f"f{index}", "main"})
+    assert best.change.calls == ((1, True),)
+
+
+def test_local_moves_end_when_the_budget_does():
+    landscape = Landscape([1] * 40, budget=5)
+    best = climbed_locally(landscape, lambda index: {f"f{index}", "main"})
+    assert best.object.text == 999 and len(landscape.asked) == 5

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from compiler_gym.tuning.size.compilation import Change, is_setting
-from compiler_gym.tuning.size.moves import list_call_sites
+from compiler_gym.tuning.size.inlining import list_call_sites
 from compiler_gym.tuning.size.ranking import (
     experimental_options,
     function_adjustments,

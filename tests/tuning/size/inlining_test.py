@@ -1,7 +1,7 @@
 """Decisions about inlining, with what LLVM says of them."""
 
 from compiler_gym.tuning.size.compilation import Change
-from compiler_gym.tuning.size.moves import Inlining, list_call_sites
+from compiler_gym.tuning.size.inlining import Inlining, list_call_sites
 
 
 def prepared(compilation, start):
@@ -32,13 +32,13 @@ def test_moves_are_to_other_decisions(compilation, start):
     assert {*before.object.functions} == {"mix", "fold", "main"}
     sites = {site.index: site for site in list_call_sites(evaluator)}
     inlining = Inlining(evaluator, list_call_sites(evaluator))
-    changes = [move(Change()) for move in inlining.moves_of_callees(Change())]
+    changes = [each.move(Change()) for each in inlining.moves_of_callees(Change())]
     decided = {
         ({sites[index].callee for index, _ in change.calls}.pop(), change.calls[0][1])
         for change in changes
     }
     assert decided == {("mix", True), ("twice", False), ("fold", True)}
-    of_calls = [move(Change()).calls for move in inlining.moves_of_calls(Change())]
+    of_calls = [each.move(Change()).calls for each in inlining.moves_of_calls(Change())]
     assert all(len(calls) == 1 for calls in of_calls)
     assert {sites[calls[0][0]].callee for calls in of_calls} == {"mix"}
     assert all(inline for ((_, inline),) in of_calls)
@@ -47,12 +47,25 @@ def test_moves_are_to_other_decisions(compilation, start):
 def test_decisions_change_the_code(compilation, start):
     evaluator = prepared(compilation, start)
     inlining = Inlining(evaluator, list_call_sites(evaluator))
-    changes = [move(Change()) for move in inlining.moves_of_callees(Change())]
+    changes = [each.move(Change()) for each in inlining.moves_of_callees(Change())]
     found = evaluator.evaluate(changes)
     assert len(found) == len(changes) == 3
     functions = {frozenset(each.object.functions) for each in found}
     assert frozenset({"fold", "main"}) in functions
     assert frozenset({"mix", "twice", "fold", "main"}) in functions
+
+
+def test_moves_know_which_functions_they_change(compilation, start):
+    evaluator = prepared(compilation, start)
+    inlining = Inlining(evaluator, list_call_sites(evaluator))
+    (before,) = evaluator.evaluate([Change()])
+    for each in inlining.moves_of_callees(Change()):
+        (found,) = evaluator.evaluate([each.move(Change())])
+        saved = each.saved(before.object.functions, found.object.functions)
+        assert saved == sum(before.object.functions.values()) - sum(found.object.functions.values())
+    # LLVM inlines twice into its only caller. If that is inlined, too, twice has two callers.
+    functions = {each.functions for each in inlining.moves_of_callees(Change())}
+    assert {frozenset({"twice", "fold"}), frozenset({"twice", "fold", "main"})} <= functions
 
 
 def test_without_opt_there_is_nothing_to_decide(compilation, start, monkeypatch):

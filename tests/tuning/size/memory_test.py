@@ -7,8 +7,9 @@ import pytest
 
 from compiler_gym.tuning.size import memory as memory_module
 from compiler_gym.tuning.size.compilation import Change
+from compiler_gym.tuning.size.inlining import CallSite
 from compiler_gym.tuning.size.memory import Memory, open_memory, recall, recipe_of
-from compiler_gym.tuning.size.moves import CallSite, Function
+from compiler_gym.tuning.size.moves import Function
 from compiler_gym.tuning.size.optimizer import Optimizer
 
 _SOURCE = """

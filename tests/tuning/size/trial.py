@@ -11,7 +11,8 @@ from pathlib import Path
 
 from compiler_gym.tuning.size.compilation import NO_CHANGE, Change, Compilation
 from compiler_gym.tuning.size.evaluator import Budget, Evaluator
-from compiler_gym.tuning.size.moves import list_call_sites, list_functions
+from compiler_gym.tuning.size.inlining import list_call_sites
+from compiler_gym.tuning.size.moves import list_functions
 from compiler_gym.tuning.size.ranking import function_adjustments, shipped_portfolio, toggles
 from compiler_gym.tuning.speed.optimizer import moves as speed_moves
 from compiler_gym.util import llvm_tools

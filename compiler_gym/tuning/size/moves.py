@@ -1,5 +1,6 @@
 """Moves of a search, and their choice: adjustments of functions, and others."""
 
+import sys
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -90,6 +91,8 @@ def climb_locally(
     evaluate: Callable[[Sequence[Change]], list[Evaluation]],
     cost: Callable[[Evaluation], tuple[int, int]],
     sizes: Callable[[Evaluation], Mapping[str, int]],
+    width: int = _WIDTH,
+    rounds: int = sys.maxsize,
 ) -> Evaluation:
     """Tries moves, those of different functions in one evaluation, and keeps those that help.
 
@@ -99,13 +102,16 @@ def climb_locally(
         evaluate: Evaluates changes, as far as the budget goes.
         cost: What is to be small.
         sizes: What each function has of that, by name.
+        width: How many groups of moves are tried from the same place.
+        rounds: How often groups are tried.
 
     Returns:
         The smallest result.
     """
     best, waiting = start, [*moves]
-    while waiting:
-        groups, waiting = _groups(waiting)
+    while waiting and rounds > 0:
+        rounds -= 1
+        groups, waiting = _groups(waiting, width)
         before = sizes(best)
         helpful: list[LocalMove] = []
         found = {
@@ -122,14 +128,16 @@ def climb_locally(
     return best
 
 
-def _groups(moves: Sequence[LocalMove]) -> tuple[list[list[LocalMove]], list[LocalMove]]:
+def _groups(
+    moves: Sequence[LocalMove], width: int
+) -> tuple[list[list[LocalMove]], list[LocalMove]]:
     """Returns groups of moves of different functions, and the moves that are in none."""
     groups: list[tuple[list[LocalMove], set[str]]] = []
     rest = []
     for each in moves:
         free = (group for group in groups if group[1].isdisjoint(each.functions))
         group = next(free, None)
-        if group is None and len(groups) < _WIDTH:
+        if group is None and len(groups) < width:
             groups.append(group := ([], set()))
         if group is None:
             rest.append(each)

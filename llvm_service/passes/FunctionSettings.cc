@@ -220,23 +220,41 @@ struct SetFunctions : llvm::PassInfoMixin<SetFunctions> {
   }
 };
 
-bool addSetFunctions(llvm::PassBuilder& /*passBuilder*/, StringRef parameter,
-                     ModulePassManager& manager) {
-  SetFunctions pass;
-  for (StringRef function : llvm::split(parameter, ';')) {
-    const auto [number, names] = function.split('=');
+// Reads "-a=1+-b".
+bool readCommon(StringRef names, std::vector<std::string>& common) {
+  for (StringRef name : llvm::split(names, '+')) {
+    if (!name.starts_with("-")) {
+      return false;
+    }
+    common.push_back(name.str());
+  }
+  return true;
+}
+
+// Reads "0:7" and "licm+-a=1".
+bool readSettings(StringRef numbers, StringRef names,
+                  std::vector<std::pair<size_t, std::string>>& settings) {
+  for (StringRef number : llvm::split(numbers, ':')) {
     size_t index = 0;
-    if (names.empty() || (number != "*" && number.getAsInteger(10, index))) {
+    if (number.getAsInteger(10, index)) {
       return false;
     }
     for (StringRef name : llvm::split(names, '+')) {
-      if (number != "*") {
-        pass.settings.emplace_back(index, name.str());
-      } else if (name.starts_with("-")) {
-        pass.common.push_back(name.str());
-      } else {
-        return false;
-      }
+      settings.emplace_back(index, name.str());
+    }
+  }
+  return true;
+}
+
+bool addSetFunctions(llvm::PassBuilder& /*passBuilder*/, StringRef parameter,
+                     ModulePassManager& manager) {
+  SetFunctions pass;
+  for (StringRef group : llvm::split(parameter, ';')) {
+    const auto [numbers, names] = group.split('=');
+    const bool isRead = numbers == "*" ? readCommon(names, pass.common)
+                                       : readSettings(numbers, names, pass.settings);
+    if (names.empty() || !isRead) {
+      return false;
     }
   }
   manager.addPass(std::move(pass));

@@ -9,7 +9,7 @@ namespace compiler_gym::llvm_service {
 /// Registers the passes that direct LLVM in single functions, or skip what comes later:
 ///
 /// - `list-functions` prints the functions that the module defines: `index`, `name` and `content`.
-/// - `set-functions<0=machine-cse+gvn;7=-enable-pre=0+frame-pointer=all>` changes functions by
+/// - `set-functions<0:3=machine-cse+gvn;7=-enable-pre=0+frame-pointer=all>` changes functions by
 /// their
 ///   numbers. A name is that of a pass that is left out: any that LLVM can do without, on IR or on
 ///   machine code, by the names that `-opt-bisect-limit` prints. An option of LLVM is set while

@@ -65,7 +65,7 @@ class Change:
         if self.functions:
             # What some functions set otherwise is no option of the whole program.
             texts = [f"*={'+'.join(common)}"] if common else []
-            passes.append(f"set-functions<{';'.join([*texts, *_texts_of(self.functions)])}>")
+            passes.append(f"set-functions<{';'.join([*texts, *_grouped(self.functions)])}>")
         if self.loops:
             passes.append(f"set-loops<{';'.join(_texts_of(self.loops))}>")
         # Calls, functions and loops are numbered before any other pass.
@@ -139,6 +139,15 @@ def _texts_of_calls(calls: Iterable[tuple[int, bool]]) -> list[str]:
 
 def _texts_of(numbered: _Numbered) -> list[str]:
     return [f"{index}={'+'.join(names)}" for index, names in numbered]
+
+
+def _grouped(numbered: _Numbered) -> list[str]:
+    """Returns texts such as ``0:7=licm+gvn``."""
+    groups: dict[str, list[str]] = {}
+    for text in _texts_of(numbered):
+        index, _, names = text.partition("=")
+        groups.setdefault(names, []).append(index)
+    return [f"{':'.join(indices)}={names}" for names, indices in groups.items()]
 
 
 def _numbered(texts: Iterable[str]) -> _Numbered:

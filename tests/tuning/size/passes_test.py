@@ -145,6 +145,7 @@ define i32 @g(i32 %x) {
     [
         ("0=instcombine+gvn", "f"),
         ("1=gvn+instcombine;0=gvn", "g"),
+        ("0:1=gvn+instcombine", "fg"),
         ("0=gvn", ""),
         ("0=dse", ""),
     ],
@@ -277,6 +278,7 @@ def test_the_rest_is_left_out(start, compilation):
         "set-functions<0>",
         "set-functions<0=>",
         "set-functions<x=gvn>",
+        "set-functions<0:=gvn>",
         "set-functions<*=gvn>",
         "set-call-sites",
         "set-call-sites<>",

@@ -182,6 +182,29 @@ def list_functions(evaluator: Evaluator) -> dict[str, int]:
     return {each.name: each.index for each in functions_of(evaluator)}
 
 
+# With a frame pointer, the entry of a function in .eh_frame need not say how the stack grows and
+# shrinks. In 2,179 functions of 100 files of the part train, this saved 6.1 % of code and entries
+# together if it was done where the entry had as many bytes as this or more, and 6.4 % if it was
+# done where it saved something.
+_LEAST_UNWINDING = 48
+
+FRAME_POINTER = "frame-pointer=all"
+"""The adjustment that finds the frame of a function by a register."""
+
+
+def frame_pointers(
+    unwinding: Mapping[str, int], functions: Mapping[str, int]
+) -> dict[int, tuple[str]]:
+    """Returns the adjustments that give frame pointers to functions with large entries.
+
+    Args:
+        unwinding: The bytes of the entries by name.
+        functions: The numbers of functions by name.
+    """
+    large = (name for name, size in unwinding.items() if size >= _LEAST_UNWINDING)
+    return {functions[name]: (FRAME_POINTER,) for name in large if name in functions}
+
+
 def adjust_functions(
     start: Evaluation,
     functions: Mapping[str, int],

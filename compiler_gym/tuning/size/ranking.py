@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from compiler_gym.tuning.size.compilation import Change, change_as_json, change_from_json
-from compiler_gym.tuning.size.moves import Move
+from compiler_gym.tuning.size.moves import FRAME_POINTER, Move
 from compiler_gym.tuning.size.object_file import ObjectFile
 from compiler_gym.util import llvm_tools
 from compiler_gym.util.commands import run_command
@@ -340,9 +340,14 @@ def moves_of(
     ]
 
 
-def function_adjustments() -> list[str]:
-    """Returns adjustments that make some functions smaller, the most promising first."""
-    return _shipped()["functions"]
+def function_adjustments(options: Sequence[str] = ()) -> list[str]:
+    """Returns adjustments that make some functions smaller, the most promising first.
+
+    Args:
+        options: The user's options, which may rule some out.
+    """
+    refused = FRAME_POINTER if "-fomit-frame-pointer" in options else ""
+    return [each for each in _shipped()["functions"] if each != refused]
 
 
 def toggled(part: Change, change: Change) -> Change:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from compiler_gym.tuning.size import optimizer
+from compiler_gym.tuning.size import moves, optimizer
 from compiler_gym.tuning.size.compilation import Change
 from compiler_gym.tuning.size.evaluator import Evaluation
 from compiler_gym.tuning.size.inputs import command_check
@@ -155,7 +155,7 @@ def test_instructions_have_to_be_counted(compilation, start):
 
 @pytest.mark.parametrize("objective", [Objective.ALL, Objective.TEXT])
 def test_frame_pointers_where_unwinding_is_large(compilation, start, monkeypatch, objective):
-    monkeypatch.setattr(optimizer, "_LEAST_UNWINDING", 40)
+    monkeypatch.setattr(moves, "_LEAST_UNWINDING", 40)
     evaluator = start(compilation, evaluations=1)
     search = searched(evaluator, objective)
     sizes = search.baseline.object.unwinding
@@ -168,8 +168,15 @@ def test_frame_pointers_where_unwinding_is_large(compilation, start, monkeypatch
     assert numbers == expected
 
 
+def test_frame_pointers_can_be_refused(compilation, start):
+    refused = replace(compilation, options=("-fomit-frame-pointer",))
+    search = searched(start(refused, evaluations=60))
+    assert "frame-pointer=all" not in " ".join(search.evaluator.command(search.best.change, Path()))
+    assert search.best.change.functions
+
+
 def test_rounds_of_a_stage(compilation, start, monkeypatch):
-    monkeypatch.setattr(optimizer, "function_adjustments", lambda: ["licm", "simplifycfg"])
+    monkeypatch.setattr(optimizer, "function_adjustments", lambda _: ["licm", "simplifycfg"])
     search = searched(start(compilation, 600, 60))
     rounds = [(stage.name, stage.round) for stage in search.stages]
     assert len({*rounds}) == len(rounds) and ("portfolio", 1) in rounds

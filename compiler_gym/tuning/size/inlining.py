@@ -104,7 +104,7 @@ def _sum(decided: Sequence[_Decided]) -> _Decided:
 
 
 class _Inlined:
-    """Where the code of functions is, after LLVM's decisions by caller and callee."""
+    """The places of the code of functions, after LLVM's decisions by caller and callee."""
 
     def __init__(self, decided: Mapping[tuple[str, str], _Decided]):
         self._hosts: dict[str, set[str]] = defaultdict(set)

@@ -9,9 +9,8 @@ namespace compiler_gym::llvm_service {
 /// Registers the passes that direct LLVM in single functions, or skip what comes later:
 ///
 /// - `list-functions` prints the functions that the module defines: `index`, `name` and `content`.
-/// - `set-functions<0:3=machine-cse+gvn;7=-enable-pre=0+frame-pointer=all>` changes functions by
-/// their
-///   numbers. A name is that of a pass that is left out: any that LLVM can do without, on IR or on
+/// - `set-functions<0:3=machine-cse+gvn;7=-enable-pre=0+frame-pointer=all>` adjusts functions by
+///   number. A name is that of a pass that is left out: any that LLVM can do without, on IR or on
 ///   machine code, by the names that `-opt-bisect-limit` prints. An option of LLVM is set while
 ///   passes run on the function; it has to be one that they read each time. With `*` in place of a
 ///   number, it is set for all functions that do not set it themselves. Anything else with a `=` is

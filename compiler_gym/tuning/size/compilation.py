@@ -137,17 +137,16 @@ def _texts_of_calls(calls: Iterable[tuple[int, bool]]) -> list[str]:
     return [f"{index}={'' if inline else 'no'}inline" for index, inline in calls]
 
 
-def _texts_of(numbered: _Numbered) -> list[str]:
+def _texts_of(numbered: Iterable[tuple[int | str, Iterable[str]]]) -> list[str]:
     return [f"{index}={'+'.join(names)}" for index, names in numbered]
 
 
 def _grouped(numbered: _Numbered) -> list[str]:
     """Returns texts such as ``0:7=licm+gvn``."""
-    groups: dict[str, list[str]] = {}
-    for text in _texts_of(numbered):
-        index, _, names = text.partition("=")
-        groups.setdefault(names, []).append(index)
-    return [f"{':'.join(indices)}={names}" for names, indices in groups.items()]
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for index, names in numbered:
+        groups.setdefault(names, []).append(str(index))
+    return [f"{':'.join(indices)}={'+'.join(names)}" for names, indices in groups.items()]
 
 
 def _numbered(texts: Iterable[str]) -> _Numbered:
@@ -311,9 +310,7 @@ def joined_decisions(atoms: Sequence[Atom]) -> Decisions:
         else:
             decisions.setdefault(kind, []).append(text)
     if functions:
-        decisions["functions"] = [
-            f"{index}={'+'.join(names)}" for index, names in functions.items()
-        ]
+        decisions["functions"] = _texts_of(functions.items())
     return decisions
 
 

@@ -113,16 +113,14 @@ def climb_locally(
         rounds -= 1
         groups, waiting = _groups(waiting, width)
         before = sizes(best)
+        changes = {_moved(best.change, group): group for group in groups}
+        found = evaluate([*changes])
         helpful: list[LocalMove] = []
-        found = {
-            each.change: each for each in evaluate([_moved(best.change, group) for group in groups])
-        }
-        for group in groups:
-            if (result := found.get(_moved(best.change, group))) is not None:
-                after = sizes(result)
-                helpful += [each for each in group if each.saved(before, after) > 0]
+        for each in found:
+            after = sizes(each)
+            helpful += [move for move in changes[each.change] if move.saved(before, after) > 0]
         together = evaluate([_moved(best.change, helpful)]) if helpful else []
-        best = min([best, *found.values(), *together], key=cost)
+        best = min([best, *found, *together], key=cost)
         if not found:  # The budget is used up.
             break
     return best

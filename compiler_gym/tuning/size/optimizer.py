@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 
 from compiler_gym.tuning.size.compilation import Change
@@ -192,7 +192,7 @@ class Optimizer:
             self._run("marks", self._mark)
             self._run("policy", self._follow_advice)
             self._run("portfolio", self._try_ranked if self._is_ranked else self._try_portfolio)
-        inlining = self._inlining()
+        inlining = self._inlining
         while True:
             before = self.best
             self._run("unmark", self._unmark)
@@ -336,7 +336,7 @@ class Optimizer:
                 belief.learn(change, result - framed)
                 least = min(least, result - framed)
         self._untried = tuple(left)
-        moves = self._inlining().moves_of_callees(self.leading.change)
+        moves = self._inlining.moves_of_callees(self.leading.change)
         self._inline(moves, width=_FIRST_GROUPS, rounds=1)
         others = [each for each in self._ranking.adjustments if each != FRAME_POINTER]
         self._adjust_functions(others[:_FIRST_ADJUSTMENTS])
@@ -346,8 +346,11 @@ class Optimizer:
         is_loaded = self.objective in (Objective.ALL, Objective.LINKED)
         if not is_loaded or not self._directs_clang or FRAME_POINTER not in self._adjustments:
             return change
-        functions = list_functions(self.evaluator)
-        return change.adjust(frame_pointers(self.baseline.object.unwinding, functions))
+        return change.adjust(frame_pointers(self.baseline.object.unwinding, self._functions))
+
+    @cached_property
+    def _functions(self) -> dict[str, int]:
+        return list_functions(self.evaluator)
 
     @property
     def _adjustments(self) -> list[str]:
@@ -366,6 +369,7 @@ class Optimizer:
         """True if calls and functions have numbers, which are those of the bitcode."""
         return self._has_passes and self.evaluator.unit is not None
 
+    @cached_property
     def _inlining(self) -> Inlining:
         sites = []
         if self._directs_clang:
@@ -382,17 +386,20 @@ class Optimizer:
 
     def _adjust_functions(self, names: Sequence[str]) -> None:
         if self._directs_clang:
-            functions = list_functions(self.evaluator)
             adjust_functions(
-                self.leading, functions, names, self.evaluator.evaluate, self._cost, self._sizes
+                self.leading,
+                self._functions,
+                names,
+                self.evaluator.evaluate,
+                self._cost,
+                self._sizes,
             )
 
     def _unmark(self) -> None:
         """The mark that -Oz gives to functions is about bytes."""
         is_marked = self.evaluator.compilation.level == "-Oz"
         if self.objective is Objective.INSTRUCTIONS and is_marked and self._directs_clang:
-            functions = list_functions(self.evaluator)
-            unmark(self.leading, functions, self.evaluator.evaluate, self._sizes)
+            unmark(self.leading, self._functions, self.evaluator.evaluate, self._sizes)
 
     def _sizes(self, evaluation: Evaluation) -> Mapping[str, int]:
         return self.objective.with_unwinding(evaluation.object)

@@ -88,16 +88,15 @@ struct SetCallSites : llvm::PassInfoMixin<SetCallSites> {
 bool addSetCallSites(llvm::PassBuilder& /*passBuilder*/, StringRef parameter,
                      ModulePassManager& manager) {
   SetCallSites pass;
-  for (StringRef decision : llvm::split(parameter, ';')) {
-    const auto [number, what] = decision.split('=');
-    size_t index = 0;
-    if (number.getAsInteger(10, index) || (what != "inline" && what != "noinline")) {
+  const auto settings = parseSettings(parameter);
+  for (const auto& [index, text] : settings) {
+    if (!index.has_value() || (text != "inline" && text != "noinline")) {
       return false;
     }
-    pass.decisions.emplace_back(index, what == "inline");
+    pass.decisions.emplace_back(*index, text == "inline");
   }
   manager.addPass(std::move(pass));
-  return true;
+  return !settings.empty();
 }
 
 struct SetAttribute : llvm::PassInfoMixin<SetAttribute> {

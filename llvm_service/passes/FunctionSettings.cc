@@ -32,18 +32,22 @@ using llvm::ModulePassManager;
 using llvm::PreservedAnalyses;
 using llvm::StringRef;
 
-// Sets an option of LLVM. Returns whether there is one that takes the value.
-bool setOption(StringRef name, StringRef value) {
-  auto& known = llvm::cl::getRegisteredOptions();
-  const auto found = known.find(name);
-  if (found == known.end()) {
-    return false;
-  }
-  found->second->reset();
-  return !found->second->addOccurrence(/*pos=*/0, name, value);
+// Returns an option of LLVM; null if there is none of this name.
+llvm::cl::Option* optionNamed(StringRef name) {
+  return llvm::cl::getRegisteredOptions().lookup(name);
 }
 
-void resetOption(StringRef name) { llvm::cl::getRegisteredOptions()[name]->reset(); }
+// Sets an option. Returns whether there is one that takes the value.
+bool setOption(StringRef name, StringRef value) {
+  llvm::cl::Option* const option = optionNamed(name);
+  if (option == nullptr) {
+    return false;
+  }
+  option->reset();
+  return !option->addOccurrence(/*pos=*/0, name, value);
+}
+
+void resetOption(StringRef name) { optionNamed(name)->reset(); }
 
 // The options with their values, by name.
 using Options = llvm::StringMap<std::string>;
@@ -130,9 +134,8 @@ class FunctionSettings : public llvm::OptPassGate {
   };
 
   static bool isUsed(StringRef name) {
-    auto& known = llvm::cl::getRegisteredOptions();
-    const auto found = known.find(name);
-    return found != known.end() && found->second->getNumOccurrences() > 0;
+    const llvm::cl::Option* const option = optionNamed(name);
+    return option != nullptr && option->getNumOccurrences() > 0;
   }
 
   llvm::StringMap<Settings> functions_;
@@ -220,45 +223,21 @@ struct SetFunctions : llvm::PassInfoMixin<SetFunctions> {
   }
 };
 
-// Reads "-a=1+-b".
-bool readCommon(StringRef names, std::vector<std::string>& common) {
-  for (StringRef name : llvm::split(names, '+')) {
-    if (!name.starts_with("-")) {
-      return false;
-    }
-    common.push_back(name.str());
-  }
-  return true;
-}
-
-// Reads "0:7" and "licm+-a=1".
-bool readSettings(StringRef numbers, StringRef names,
-                  std::vector<std::pair<size_t, std::string>>& settings) {
-  for (StringRef number : llvm::split(numbers, ':')) {
-    size_t index = 0;
-    if (number.getAsInteger(10, index)) {
-      return false;
-    }
-    for (StringRef name : llvm::split(names, '+')) {
-      settings.emplace_back(index, name.str());
-    }
-  }
-  return true;
-}
-
 bool addSetFunctions(llvm::PassBuilder& /*passBuilder*/, StringRef parameter,
                      ModulePassManager& manager) {
   SetFunctions pass;
-  for (StringRef group : llvm::split(parameter, ';')) {
-    const auto [numbers, names] = group.split('=');
-    const bool isRead = numbers == "*" ? readCommon(names, pass.common)
-                                       : readSettings(numbers, names, pass.settings);
-    if (names.empty() || !isRead) {
+  const auto settings = parseSettings(parameter);
+  for (const auto& [index, text] : settings) {
+    if (index.has_value()) {
+      pass.settings.emplace_back(*index, text.str());
+    } else if (text.starts_with("-")) {
+      pass.common.push_back(text.str());
+    } else {
       return false;
     }
   }
   manager.addPass(std::move(pass));
-  return true;
+  return !settings.empty();
 }
 
 // One for the process, like FunctionSettings.

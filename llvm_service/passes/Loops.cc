@@ -122,34 +122,32 @@ std::optional<Hint> parseHint(StringRef text) {
   return std::nullopt;
 }
 
-// Adds hints to those that a loop has.
-void addHints(Loop& loop, llvm::ArrayRef<Hint> hints) {
+// Adds a hint to those that a loop has.
+void addHint(Loop& loop, const Hint& hint) {
   llvm::LLVMContext& context = loop.getHeader()->getContext();
   llvm::SmallVector<Metadata*> operands{nullptr};
   if (const MDNode* old = loop.getLoopID()) {
     operands.append(old->op_begin() + 1, old->op_end());
   }
-  for (const Hint& hint : hints) {
-    operands.push_back(hint.in(context));
-  }
+  operands.push_back(hint.in(context));
   MDNode* node = MDNode::getDistinct(context, operands);
   node->replaceOperandWith(0, node);
   loop.setLoopID(node);
 }
 
 struct SetLoops : llvm::PassInfoMixin<SetLoops> {
-  // The hints, by the number of the loop.
-  std::vector<std::pair<size_t, std::vector<Hint>>> hints;
+  // The hints, each with the number of its loop.
+  std::vector<std::pair<size_t, Hint>> hints;
 
   PreservedAnalyses run(Module& module, ModuleAnalysisManager& analyses) {
     const auto loops = loopsOf(module, functionAnalyses(module, analyses));
-    for (const auto& [index, ofLoop] : hints) {
+    for (const auto& [index, hint] : hints) {
       if (index >= loops.size()) {
         module.getContext().emitError("There is no loop " + llvm::Twine(index) + " in " +
                                       module.getName());
         continue;
       }
-      addHints(*loops[index], ofLoop);
+      addHint(*loops[index], hint);
     }
     return PreservedAnalyses::none();
   }
@@ -158,24 +156,16 @@ struct SetLoops : llvm::PassInfoMixin<SetLoops> {
 bool addSetLoops(llvm::PassBuilder& /*passBuilder*/, StringRef parameter,
                  ModulePassManager& manager) {
   SetLoops pass;
-  for (StringRef text : llvm::split(parameter, ';')) {
-    const auto [number, texts] = text.split('=');
-    size_t index = 0;
-    if (number.getAsInteger(10, index)) {
+  const auto settings = parseSettings(parameter);
+  for (const auto& [index, text] : settings) {
+    const std::optional<Hint> hint = parseHint(text);
+    if (!index.has_value() || !hint.has_value()) {
       return false;
     }
-    std::vector<Hint> hints;
-    for (StringRef each : llvm::split(texts, '+')) {
-      const std::optional<Hint> hint = parseHint(each);
-      if (!hint.has_value()) {
-        return false;
-      }
-      hints.push_back(*hint);
-    }
-    pass.hints.emplace_back(index, std::move(hints));
+    pass.hints.emplace_back(*index, *hint);
   }
   manager.addPass(std::move(pass));
-  return true;
+  return !settings.empty();
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "llvm_service/passes/OwnPass.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Passes/PassBuilder.h"
 
 namespace compiler_gym::llvm_service {
@@ -64,6 +65,26 @@ OwnPass::Register byParameter(const std::string& name, AddModulePass add) {
           return isMeant && add(passBuilder, text, manager);
         });
   };
+}
+
+std::vector<NumberedSetting> parseSettings(llvm::StringRef parameter) {
+  std::vector<NumberedSetting> settings;
+  for (const llvm::StringRef group : llvm::split(parameter, ';')) {
+    const auto [numbers, texts] = group.split('=');
+    for (const llvm::StringRef number : llvm::split(numbers, ':')) {
+      std::optional<size_t> index;
+      if (number != "*" && number.getAsInteger(10, index.emplace())) {
+        return {};
+      }
+      for (const llvm::StringRef text : llvm::split(texts, '+')) {
+        if (text.empty()) {
+          return {};
+        }
+        settings.push_back({index, text});
+      }
+    }
+  }
+  return settings;
 }
 
 }  // namespace compiler_gym::llvm_service

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -68,6 +70,18 @@ OwnPass::Register byName(const std::string& name, std::function<void(Manager&)> 
 using AddModulePass = std::function<bool(llvm::PassBuilder& passBuilder, llvm::StringRef parameter,
                                          llvm::ModulePassManager& manager)>;
 OwnPass::Register byParameter(const std::string& name, AddModulePass add);
+
+/// One element of a parameter such as "3=a;0:7=b+c;*=d".
+struct NumberedSetting {
+  /// The number of a function, call or loop; none for all of them ("*").
+  std::optional<size_t> index;
+  llvm::StringRef text;
+};
+
+/// Parses a parameter into settings, in their order: 3 a, 0 b, 0 c, 7 b, 7 c, all d.
+///
+/// @return nothing if the parameter is malformed. The texts are parts of the parameter.
+std::vector<NumberedSetting> parseSettings(llvm::StringRef parameter);
 
 /// @tparam Pass a pass as LLVM wants it, with a method run(); it can be made without arguments.
 template <typename Pass, typename Manager>

@@ -35,19 +35,19 @@ coverage_tools = repository_rule(
 # Libraries of LLVM that are linked statically.
 _ARCHIVES = {"-lz": "-l:libz.a", "-lzstd": "-l:libzstd.a"}
 
-def _static_llvm(ctx, config, libdir):
+def _static_llvm(ctx, config, libdir, setup):
     """The linker's options for LLVM's archives.
 
     Without them, the service would need LLVM's shared library, which few systems have.
     """
     found = ctx.execute([config, "--link-static", "--libs"])
     if found.return_code != 0:
-        fail("%s --link-static --libs: %s. Run tools/setup.sh." % (config, found.stderr.strip()))
+        fail("%s --link-static --libs: %s. Run %s." % (config, found.stderr.strip(), setup))
     names = [name[len("-l"):] for name in found.stdout.strip().split(" ")]
     archives = ["%s/lib%s.a" % (libdir, name) for name in names]
     missing = [archive for archive in archives if not ctx.path(archive).exists]
     if missing:
-        fail("expected LLVM's static archives, but there is no %s. Run tools/setup.sh." % missing[0])
+        fail("expected LLVM's static archives, but there is no %s. Run %s." % (missing[0], setup))
     system = ctx.execute([config, "--link-static", "--system-libs"]).stdout.strip().split(" ")
     system = [_ARCHIVES.get(option, option) for option in system]
 
@@ -69,6 +69,7 @@ def _llvm_impl(ctx):
         fail("No LLVM in %s. Run tools/setup.sh, or set --repo_env=LLVM_PREFIX=/path/to/llvm." % prefix)
     version = ctx.execute([config, "--version"]).stdout.strip()
     libdir = ctx.execute([config, "--libdir"]).stdout.strip()
+    setup = "LLVM_VERSION=%s tools/setup.sh" % version.split(".")[0]
     libraries = ctx.execute([config, "--link-shared", "--libs"]).stdout.strip().split(" ")
     ctx.file("prefix.txt", "%s\n%s\n" % (prefix, version))
 
@@ -81,7 +82,7 @@ def _llvm_impl(ctx):
         "%{libdir}": libdir,
         "%{libraries}": repr(libraries),
         "%{prefix}": prefix,
-        "%{static}": repr(_static_llvm(ctx, config, libdir)),
+        "%{static}": repr(_static_llvm(ctx, config, libdir, setup)),
         "%{static_mlir}": repr(_static_mlir(ctx, libdir)),
         "%{version}": version,
     })

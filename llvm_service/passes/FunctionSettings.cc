@@ -15,6 +15,8 @@
 #include "llvm/IR/OptBisect.h"
 #include "llvm/IR/PassInstrumentation.h"
 #include "llvm/IR/StructuralHash.h"
+#include "llvm/PassInfo.h"
+#include "llvm/PassRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/JSON.h"
@@ -49,6 +51,24 @@ bool setOption(StringRef name, StringRef value) {
 
 void resetOption(StringRef name) { optionNamed(name)->reset(); }
 
+#if LLVM_VERSION_MAJOR < 22
+// Finds passes of the code generator by their titles, e.g. "Peephole Optimizations".
+struct NameFinder : llvm::PassRegistrationListener {
+  explicit NameFinder(StringRef title) : title(title), name(title) {
+    llvm::PassRegistry::getPassRegistry()->enumerateWith(this);
+  }
+
+  void passEnumerate(const llvm::PassInfo* pass) override {
+    if (pass->getPassName() == title) {
+      name = pass->getPassArgument();
+    }
+  }
+
+  StringRef title;
+  StringRef name;
+};
+#endif
+
 // The options with their values, by name.
 using Options = llvm::StringMap<std::string>;
 
@@ -65,6 +85,9 @@ class FunctionSettings : public llvm::OptPassGate {
 #endif
       override {
     if (description.consume_front("function (") && description.consume_back(")")) {
+#if LLVM_VERSION_MAJOR < 22  // The code generator tells titles of passes.
+      pass = functions_.contains(description) ? NameFinder(pass).name : pass;
+#endif
       return enter(description, pass);
     }
     leave();

@@ -28,6 +28,8 @@ from compiler_gym.util.commands import run_command
 from compiler_gym.util.started_programs import run_started
 
 _WAYS = {"loaded each time": run_command, "loaded once": run_started}
+# Programs that are loaded once move to large pages after so many runs.
+_RUNS_BEFORE_MOVING = 100
 _NO_PASSES = ("-Xclang", "-disable-llvm-passes", "-emit-llvm")
 
 
@@ -113,6 +115,9 @@ def measure(source: Path, options: Sequence[str], run: Callable[..., Any], round
             raise SystemExit(f"expected LLD, and bitcode with the code of the source: {source}")
         load = Change(passes=("set-functions<0=none>",)).arguments(plugin)
         copy = [clang, *_NO_PASSES, *load, "-c", unit, "-o", folder / "copy.bc"]
+        for _ in range(_RUNS_BEFORE_MOVING):
+            run([clang, "--version"])
+            linker.size(made)
         return Row(
             start=milliseconds(lambda: run([clang, "--version"]), 10 * rounds),
             reading=milliseconds(lambda: run(copy), 10 * rounds),

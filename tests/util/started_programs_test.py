@@ -230,11 +230,11 @@ def code_from_files(program) -> int:
 
 @pytest.fixture(scope="module")
 def clang_on_large_pages():
-    """clang moves to large pages when it has run ten times."""
+    """clang moves to large pages when it has run 100 times."""
     clang = llvm_tools.clang_path()
     run_started([clang, "--version"])
     before = code_from_files(clang)
-    for _ in range(10):
+    for _ in range(100):
         run_started([clang, "--version"])
     pages = Path("/sys/kernel/mm/transparent_hugepage/enabled")
     if pages.exists() and "[never]" not in pages.read_text():

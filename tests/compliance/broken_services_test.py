@@ -1,5 +1,7 @@
 """Each rule finds the service that breaks it, and no rule finds fault with one that breaks none."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from compiler_gym.compliance import RULES, Outcome, check
@@ -17,8 +19,20 @@ def test_correct_service():
     assert bad == {"direct.same": "the service has no direct channel"}
 
 
-@pytest.fixture
-def impatient(monkeypatch):
+@pytest.fixture(scope="module", name="results")
+def fixture_results():
+    """A future for each rule: its result for the service that breaks it.
+
+    Several rules are checked at a time, as most of the time is waiting.
+    """
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        be_impatient(monkeypatch)
+        pool = ThreadPoolExecutor(4)
+        yield {rule.id: pool.submit(result_of_broken, rule) for rule in RULES}
+        pool.shutdown(cancel_futures=True)
+
+
+def be_impatient(monkeypatch):
     """Shortens what rules allow for busy machines. A service that breaks them takes for ever.
 
     Other times are longer: on a busy machine a service needs them to notice that it is to break.
@@ -35,14 +49,17 @@ def impatient(monkeypatch):
     monkeypatch.setattr(concurrency, "_SHORT_SECONDS", (5,))
 
 
-@pytest.mark.usefixtures("impatient")
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
-def test_service_that_breaks_a_rule(rule):
+def result_of_broken(rule):
     subject = Subject(breakable(rule.id))
     try:
-        result = check_rule(rule, subject)
+        return check_rule(rule, subject)
     finally:
         subject.give_up()
+
+
+@pytest.mark.parametrize("rule", [rule.id for rule in RULES])
+def test_service_that_breaks_a_rule(rule, results):
+    result = results[rule].result()
     assert result.outcome is Outcome.FAILED
     assert result.text
     assert "unexpected" not in result.text

@@ -1,12 +1,15 @@
 """The code in the documents of the repository, to be run as a reader would run it."""
 
+import functools
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from compiler_gym.util.runfiles_path import runfiles_path
+from tests.prepared import PreparedInterpreter
 
 _GYM_NOTICE = re.compile(r"^Gym has been unmaintained .*?/migration_guide/[^\n]*", re.S)
 # Under absl, e.g. about the folder of a program that was killed, which another test may leave.
@@ -25,6 +28,14 @@ def block_with(text: str, blocks: list[str]) -> str:
     return block
 
 
+@functools.cache
+def _interpreter(path: str) -> PreparedInterpreter:
+    """Returns an interpreter that has loaded the libraries, to be copied for each run."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setenv("PYTHONPATH", path)
+        return PreparedInterpreter()
+
+
 def run_python(code: str, folder: Path) -> str:
     """Runs code in a new interpreter in a folder, and returns what it prints.
 
@@ -32,9 +43,7 @@ def run_python(code: str, folder: Path) -> str:
     warnings either; except for what gym 0.26 says there about itself, and information.
     """
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "COLUMNS": "200"}
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=folder, env=environment, capture_output=True, text=True
-    )
+    done = _interpreter(environment["PYTHONPATH"]).run_code(code, folder, environment)
     assert done.returncode == 0, done.stderr
     said = _GYM_NOTICE.sub("", _INFORMATION.sub("", done.stderr).strip()).strip()
     assert said == "", said

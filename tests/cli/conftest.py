@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from tests.cli.prepared import PreparedInterpreter
+from tests.prepared import PreparedInterpreter
 from tests.processes import descendants, is_asleep, is_running, wait_until
 
 

@@ -1,4 +1,4 @@
-"""Runs modules as ``python -m`` does, in copies of an interpreter that has loaded the libraries.
+"""Runs ``python -m`` and ``python -c`` in copies of an interpreter that has loaded the libraries.
 
 To load them takes longer than most commands do. What the package imports of itself, each copy
 imports for itself.
@@ -13,9 +13,26 @@ import subprocess
 import sys
 import tempfile
 from contextlib import ExitStack
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
-LIBRARIES = ("grpc", "gymnasium", "numpy", "pydantic", "rich.live", "rich.progress", "typer")
+LIBRARIES = (
+    "email.message",
+    "google.protobuf.any_pb2",
+    "google.protobuf.json_format",
+    "grpc",
+    "gymnasium",
+    "numpy",
+    "pydantic.main",
+    "rich.live",
+    "rich.progress",
+    "rich.status",
+    "tabulate",
+    "tarfile",
+    "typer",
+    "urllib.request",
+)
 _MAX_BYTES = 1 << 20
 _MAX_SECONDS = 280
 
@@ -29,7 +46,7 @@ class PreparedInterpreter:
         self._socket.settimeout(_MAX_SECONDS)
         with theirs:
             fd = theirs.fileno()
-            command = [sys.executable, "-m", "tests.cli.prepared", str(fd)]
+            command = [sys.executable, "-m", "tests.prepared", str(fd)]
             self._process = subprocess.Popen(command, pass_fds=[fd])
 
     def is_usable(self) -> bool:
@@ -40,19 +57,31 @@ class PreparedInterpreter:
         self, module: str, arguments: list[str], stdin: str
     ) -> subprocess.CompletedProcess[str]:
         """Runs a module in the working directory and the environment of this process."""
-        request = {"module": module, "arguments": arguments, "environment": dict(os.environ)}
+        request = {"module": module, "arguments": arguments}
+        return self._run(request, Path.cwd(), dict(os.environ), stdin)
+
+    def run_code(
+        self, code: str, folder: Path, environment: dict[str, str]
+    ) -> subprocess.CompletedProcess[str]:
+        """Runs a program in a folder, with an empty standard input."""
+        return self._run({"code": code}, folder, environment, "")
+
+    def _run(
+        self, request: dict[str, Any], folder: Path, environment: dict[str, str], stdin: str
+    ) -> subprocess.CompletedProcess[str]:
         with ExitStack() as stack:
             files = [stack.enter_context(tempfile.TemporaryFile("w+")) for _ in range(3)]
             files[0].write(stdin)
             files[0].seek(0)
-            message = json.dumps({**request, "directory": os.getcwd()}).encode()
+            request |= {"directory": str(folder), "environment": environment}
+            message = json.dumps(request).encode()
             socket.send_fds(self._socket, [message], [file.fileno() for file in files])
             code = int(self._socket.recv(100))
             texts = []
             for file in files[1:]:
                 file.seek(0)
                 texts.append(file.read())
-        return subprocess.CompletedProcess([module, *arguments], code, *texts)
+        return subprocess.CompletedProcess([], code, *texts)
 
 
 def _of_python() -> dict[str, str]:
@@ -75,18 +104,25 @@ def serve(requests: socket.socket) -> tuple[dict[str, Any], list[int]] | None:
 
 
 def run(request: dict[str, Any], descriptors: list[int]) -> None:
-    """Turns this process into one that was started by ``python -m``."""
+    """Turns this process into one that was started by ``python -m`` or ``python -c``."""
     for number, descriptor in enumerate(descriptors):
         os.dup2(descriptor, number)
         os.close(descriptor)
     os.environ.clear()
     os.environ.update(request["environment"])
     os.chdir(request["directory"])
+    tempfile.tempdir = None
+    sys.modules["numpy"].random.seed()
+    if "code" in request:
+        sys.path[0] = ""
+        sys.argv = ["-c"]
+        sys.orig_argv = [sys.executable, "-c", request["code"]]
+        sys.modules["__main__"] = ModuleType("__main__")
+        exec(compile(request["code"], "<string>", "exec"), sys.modules["__main__"].__dict__)
+        return
     sys.path[0] = request["directory"]
     sys.argv = ["-m", *request["arguments"]]
     sys.orig_argv = [sys.executable, "-m", request["module"], *request["arguments"]]
-    tempfile.tempdir = None
-    sys.modules["numpy"].random.seed()
     runpy._run_module_as_main(request["module"])  # type: ignore[attr-defined]
 
 

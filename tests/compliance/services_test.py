@@ -1,10 +1,12 @@
 """The services of this repository keep all rules."""
 
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from compiler_gym.compliance import Outcome, Target, check, target_of_env
+from compiler_gym.compliance import Outcome, Result, Target, check, target_of_env
 from compiler_gym.service.proto import Benchmark, File
 from tests.effort import effort
 from tests.service.toy_service import toy_service
@@ -56,27 +58,51 @@ def write_programs(id: str, folder: Path) -> list[str]:
     return paths
 
 
+@pytest.fixture(scope="module", name="results")
+def fixture_results(tmp_path_factory):
+    """A future for each check: its results. Several run at a time, as they wait for services."""
+    pool = ThreadPoolExecutor(3)
+    checks = {
+        id: partial(check_service, id, tmp_path_factory.mktemp("programs")) for id in SERVICES
+    }
+    checks["toy"] = check_toy
+    checks["crashes"] = partial(check_crashes_of_llvm, tmp_path_factory.mktemp("crashes"))
+    yield {name: pool.submit(function) for name, function in checks.items()}
+    pool.shutdown(cancel_futures=True)
+
+
 @pytest.mark.parametrize("id", SERVICES)
-def test_service(id, tmp_path):
-    programs = write_programs(id, tmp_path)
-    keeps_rules(target_of_env(id, programs), SERVICES[id])
+def test_service(id, results):
+    keeps_rules(results[id].result(), SERVICES[id])
 
 
-def test_crashes_of_llvm(tmp_path):
-    policy = tmp_path / "policy.yaml"
+def check_service(id, folder):
+    target = target_of_env(id, write_programs(id, folder))
+    return [*check(target, max_actions=MAX_ACTIONS)]
+
+
+def test_crashes_of_llvm(results):
+    assert [result.outcome for result in results["crashes"].result()] == [Outcome.OK] * 3
+
+
+def check_crashes_of_llvm(folder):
+    policy = folder / "policy.yaml"
     policy.write_text("exclude: []\n")
     target = target_of_env(
         "llvm-v0",
-        write_programs("llvm-v0", tmp_path),
+        write_programs("llvm-v0", folder),
         arguments=[f"--action_policy={policy}"],
         crash_action="trigger-crash-module",
     )
-    results = list(check(target, ["crash."]))
-    assert [result.outcome for result in results] == [Outcome.OK] * 3
+    return [*check(target, ["crash."])]
 
 
-def test_services_that_crash_and_hang():
-    """The toy service has actions for everything that can go wrong."""
+def test_services_that_crash_and_hang(results):
+    keeps_rules(results["toy"].result(), {"benchmark.malformed", "rewards.observations"})
+
+
+def check_toy():
+    """Checks the toy service, which has actions for everything that can go wrong."""
     target = Target(
         toy_service(),
         [
@@ -87,11 +113,10 @@ def test_services_that_crash_and_hang():
         crash_action="crash",
         hang_action="hang",
     )
-    keeps_rules(target, {"benchmark.malformed", "rewards.observations"})
+    return [*check(target, max_actions=MAX_ACTIONS)]
 
 
-def keeps_rules(target: Target, not_checked: set[str]) -> None:
-    results = list(check(target, max_actions=MAX_ACTIONS))
+def keeps_rules(results: list[Result], not_checked: set[str]) -> None:
     texts = {result.rule.id: result.text for result in results}
     by_outcome = {
         outcome: {result.rule.id for result in results if result.outcome is outcome}

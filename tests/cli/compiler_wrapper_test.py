@@ -238,7 +238,7 @@ def compiled(name="unit.o"):
 
 
 def test_equal_bytes_with_any_number_of_jobs_in_two_caches(folder, monkeypatch):
-    monkeypatch.setenv("COMPILER_GYM_EVALUATIONS", "30")
+    monkeypatch.setenv("COMPILER_GYM_EVALUATIONS", effort("16", "30"))
     results = set()
     with served_slots(3, folder) as served:
         for cache, makeflags in (("one", ""), ("two", served.makeflags)):
@@ -283,13 +283,13 @@ def test_results_are_minimised(folder):
 
 def test_better_results_replace_worse_ones(folder, monkeypatch):
     outcomes = []
-    for evaluations in (1, 20, 3, 20):
+    for evaluations in (1, 12, 3, 12):
         monkeypatch.setenv("COMPILER_GYM_EVALUATIONS", str(evaluations))
         outcomes.append(compiled())
     assert [words[0] for words in all_lines()] == ["search", "search", "kept", "kept"]
     assert outcomes[0] != outcomes[1] == outcomes[2] == outcomes[3]
     # A search that the clock ended is kept for builds with as little time, and for no others.
-    monkeypatch.setenv("COMPILER_GYM_EVALUATIONS", "30")
+    monkeypatch.setenv("COMPILER_GYM_EVALUATIONS", "16")
     for budget, kind in (("0s", "search"), ("0s", "kept"), ("60s", "search"), ("1s", "kept")):
         monkeypatch.setenv("COMPILER_GYM_BUDGET", budget)
         best = compiled()

@@ -1,6 +1,9 @@
 """Recorded episodes as conversations."""
 
 import json
+import os
+import subprocess
+import sys
 
 import pyarrow as pa
 import pytest
@@ -85,3 +88,15 @@ def test_command(tmp_path, capsys):
     assert found["messages"][2]["content"].startswith("sroa: ")
     with pytest.raises(FileNotFoundError, match="expected files episodes"):
         chat(tmp_path / "nothing", tmp_path / "chat.jsonl", best=1)
+
+
+def test_no_package_of_a_protocol_is_needed():
+    code = (
+        "import sys\n"
+        "for name in ('fastapi', 'fastmcp', 'mcp', 'openenv', 'starlette', 'trl', 'uvicorn'):\n"
+        "    sys.modules[name] = None\n"
+        "import compiler_gym.agents.baselines, compiler_gym.agents.chat, compiler_gym.agents.trl\n"
+        "import compiler_gym.openenv\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment)

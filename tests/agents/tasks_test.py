@@ -1,9 +1,5 @@
 """Episodes of tasks."""
 
-import os
-import subprocess
-import sys
-
 import pytest
 
 from compiler_gym.agents.problems import AgentError
@@ -78,18 +74,6 @@ def test_budget_of_passes(play):
     answer = episode.call("apply_passes", passes=GOOD)
     assert answer.is_error and "budget of 8 passes is spent" in answer.text
     assert episode.bench.passes == (*GOOD[:2],)
-
-
-def test_no_package_of_a_protocol_is_needed():
-    code = (
-        "import sys\n"
-        "for name in ('fastapi', 'fastmcp', 'mcp', 'openenv', 'starlette', 'trl', 'uvicorn'):\n"
-        "    sys.modules[name] = None\n"
-        "import compiler_gym.agents.baselines, compiler_gym.agents.chat, compiler_gym.agents.trl\n"
-        "import compiler_gym.openenv\n"
-    )
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    subprocess.run([sys.executable, "-c", code], check=True, env=environment)
 
 
 def test_lost_session_is_restored(play, monkeypatch):

@@ -35,6 +35,8 @@ def fixture_cluster():
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
         monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        # By default workers have a niceness of 15: on a busy machine they hardly ever run.
+        monkeypatch.setenv("RAY_worker_niceness", "0")
         cluster = Cluster(
             initialize_head=True,
             head_node_args={"num_cpus": 0, "object_store_memory": _STORE_BYTES},

@@ -28,13 +28,31 @@ using llvm::ModulePassManager;
 using llvm::PreservedAnalyses;
 using llvm::StringRef;
 
+int64_t constantsOf(const CallBase& call) {
+  return llvm::count_if(call.args(),
+                        [](const llvm::Use& it) { return llvm::isa<llvm::Constant>(it); });
+}
+
+// Returns the uses of a function that are not direct calls of it.
+int64_t otherUsesOf(const Function& function) {
+  return llvm::count_if(function.uses(), [](const llvm::Use& use) {
+    const auto* call = llvm::dyn_cast<CallBase>(use.getUser());
+    return call == nullptr || !call->isCallee(&use);
+  });
+}
+
 llvm::json::Object describe(size_t index, const CallBase& call) {
   const Function& callee = *call.getCalledFunction();
   return llvm::json::Object{{"index", static_cast<int64_t>(index)},
                             {"caller", llvm::json::fixUTF8(call.getFunction()->getName())},
                             {"callee", llvm::json::fixUTF8(callee.getName())},
                             {"local", callee.hasLocalLinkage()},
-                            {"size", static_cast<int64_t>(callee.getInstructionCount())}};
+                            {"discardable", callee.isDiscardableIfUnused()},
+                            {"size", static_cast<int64_t>(callee.getInstructionCount())},
+                            {"blocks", static_cast<int64_t>(callee.size())},
+                            {"arguments", static_cast<int64_t>(call.arg_size())},
+                            {"constants", constantsOf(call)},
+                            {"other_uses", otherUsesOf(callee)}};
 }
 
 // Returns the number of executions of a call; nothing without a profile.

@@ -11,6 +11,7 @@ import numpy as np
 
 from compiler_gym.datasets import Benchmark
 from compiler_gym.envs.llvm.benchmarks.bitcode import add_attributes
+from compiler_gym.tuning.changes.local_training import train_calls, train_functions
 from compiler_gym.tuning.size.compilation import Change, Compilation, change_from_json
 from compiler_gym.tuning.size.evaluator import Budget, Evaluator
 from compiler_gym.tuning.size.linking import trial_linker
@@ -75,10 +76,13 @@ def train(rows: Sequence[Row], features: tuple[str, ...] = FEATURES, about: Any 
     values = np.clip((values - mean) / scale, -3, 3)
     values = np.concatenate([values, np.ones((len(rows), 1))], axis=1)
     weights, covariance, noise = fit(designs, targets, values)
+    adjustments = tuple(order_of_adjustments(rows))
     return Ranking(
         *(words, features, mean, scale, weights, covariance, noise),
         candidates,
-        tuple(order_of_adjustments(rows)),
+        adjustments,
+        train_functions(rows, adjustments),
+        train_calls(rows),
         about or {},
     )
 

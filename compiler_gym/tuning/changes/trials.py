@@ -15,14 +15,18 @@ from compiler_gym.distributed.programs import Program
 from compiler_gym.distributed.task import Job, Outcome, name_of
 from compiler_gym.distributed.worker import Worker
 from compiler_gym.envs.llvm.benchmarks.bitcode import add_attributes
+from compiler_gym.tuning.size.call_gains import CallFeatures
 from compiler_gym.tuning.size.compilation import NO_CHANGE, Change, Compilation, change_as_json
 from compiler_gym.tuning.size.evaluator import Budget, Evaluation, Evaluator
+from compiler_gym.tuning.size.function_gains import function_features
+from compiler_gym.tuning.size.inlining import Inlining, list_call_sites
 from compiler_gym.tuning.size.linking import trial_linker
-from compiler_gym.tuning.size.moves import list_functions
+from compiler_gym.tuning.size.moves import groups_of, list_functions, moved
 from compiler_gym.tuning.size.object_file import read_object, read_with_instructions
 from compiler_gym.tuning.size.objective import Objective
 from compiler_gym.tuning.size.ranking import (
     function_adjustments,
+    function_properties,
     ir_features,
     object_features,
     shipped_parts,
@@ -55,6 +59,7 @@ class Trials:
         combined: Number of random combinations of parts.
         instructions: Whether to count machine instructions, which takes longer.
         most_text: The maximum number of bytes of code. Larger programs get no trials.
+        most_groups: The maximum number of groups of decisions about calls.
     """
 
     program: str
@@ -66,6 +71,7 @@ class Trials:
     combined: int = 3
     instructions: bool = False
     most_text: int = 20_000
+    most_groups: int = 40
 
     @cached_property
     def name(self) -> str:
@@ -123,7 +129,8 @@ class Trials:
         }
         if not 0 < baseline.object.text <= self.most_text:
             return row
-        row["features"] |= ir_features(evaluator.compilation.source)
+        properties = function_properties(evaluator.compilation.source)
+        row["features"] |= ir_features(properties.values())
         found = []
         for kind, change in self._candidates():
             for each in evaluator.evaluate([change]):
@@ -132,7 +139,9 @@ class Trials:
                 evaluator.discard(each)
         start = min([baseline, *found], key=lambda it: (it.loaded, it.object.text))
         if evaluator.unit is not None and evaluator.compilation.plugin is not None:
-            self._adjust_functions(evaluator, start, row)
+            features = function_features(baseline.object, properties)
+            self._adjust_functions(evaluator, start, features, row)
+            row["decisions"] = self._decide_calls(evaluator, start, baseline, properties)
         return row
 
     def _candidates(self) -> list[tuple[str, Change]]:
@@ -153,13 +162,20 @@ class Trials:
                 kinds.setdefault(change, kind)
         return [(kind, change) for change, kind in kinds.items()]
 
-    def _adjust_functions(self, evaluator: Evaluator, start: Evaluation, row: Row) -> None:
+    def _adjust_functions(
+        self,
+        evaluator: Evaluator,
+        start: Evaluation,
+        features: Mapping[str, Mapping[str, float]],
+        row: Row,
+    ) -> None:
         """Makes each adjustment in all functions, and then the best one in each."""
         numbers = list_functions(evaluator)
         names = [name for name in start.object.functions if name in numbers]
         before = _sizes(start, names)
         row["start"] = _facts(start)
         row["functions"] = before
+        row["function_features"] = [_without_zeros(features.get(name, {})) for name in names]
         row["adjustments"] = {}
         best: dict[int, tuple[int, str]] = {}
         for adjustment in function_adjustments():
@@ -176,11 +192,43 @@ class Trials:
             for each in evaluator.evaluate([start.change.adjust(chosen)]):
                 row["best"] = _facts(each)
 
+    def _decide_calls(
+        self,
+        evaluator: Evaluator,
+        start: Evaluation,
+        baseline: Evaluation,
+        properties: Mapping[str, Mapping[str, int]],
+    ) -> list[Row]:
+        """Makes decisions about calls, those that change different functions at once."""
+        inlining = Inlining(evaluator, list_call_sites(evaluator))
+        decided = inlining.decided(start.change)
+        features = CallFeatures(inlining, decided, baseline.object, properties)
+        decisions = [*inlining.of_callees(decided), *inlining.of_calls(decided)]
+        known = {id(move := each.move): (each, move) for each in decisions}
+        groups, _ = groups_of([move for _, move in known.values()], self.most_groups)
+        before, rows = start.object, []
+        for group in groups:
+            for found in evaluator.evaluate([moved(start.change, group)]):
+                for move in group:
+                    rows.append(
+                        {
+                            "features": _without_zeros(features.of(known[id(move)][0])),
+                            "code": -move.saved(before.functions, found.object.functions),
+                            "unwinding": -move.saved(before.unwinding, found.object.unwinding),
+                        }
+                    )
+                evaluator.discard(found)
+        return rows
+
 
 def _sizes(evaluation: Evaluation, names: Sequence[str]) -> list[int]:
     """Returns the bytes of each function, with unwinding; 0 for functions that are not there."""
     sizes = Objective.ALL.with_unwinding(evaluation.object)
     return [sizes.get(name, 0) for name in names]
+
+
+def _without_zeros(features: Mapping[str, float]) -> dict[str, float]:
+    return {name: value for name, value in features.items() if value}
 
 
 def _result(evaluation: Evaluation) -> Row:
@@ -208,8 +256,12 @@ def _facts(evaluation: Evaluation) -> Row:
 #             (a part) or "random" (a combination of parts)
 # start       The smallest of these, or the baseline. Functions of that are adjusted
 # functions   Bytes of its functions
+# function_features The features of each of these functions; none for those that the baseline
+#             does not have. Zeros are left out
 # adjustments By the text of an adjustment: the result with it in all functions, and the
 #             bytes of each function
+# decisions   Decisions about calls that LLVM does not make: their features, and what they did to
+#             the bytes of code and of unwinding of the functions that they change
 # best        Each function with the adjustment that makes it smallest; missing if none does
 # error       The reason why there is no result
 # =========== ===========================================================================

@@ -1,10 +1,10 @@
 """Which calls to inline: what LLVM decides by itself, and what can be decided otherwise."""
 
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property
 
 from compiler_gym.tuning.size.compilation import Change
 from compiler_gym.tuning.size.evaluator import Evaluator
@@ -28,23 +28,37 @@ class CallSite:
         caller: The calling function.
         callee: The called function.
         local: True if the callee cannot be called from other modules.
+        discardable: True if the callee goes away when it is not used, such as inline functions.
         size: The number of instructions of the callee before any pass.
+        blocks: The number of its basic blocks.
+        arguments: The number of arguments of the call.
+        constants: The number of those that are constants.
+        other_uses: The number of uses of the callee that are not direct calls.
     """
 
     index: int
     caller: str
     callee: str
     local: bool
+    discardable: bool
     size: int
+    blocks: int
+    arguments: int
+    constants: int
+    other_uses: int
 
 
 @dataclass
-class _Decided:
+class Decided:
     """Counts of inlined and kept calls, and the sum of the costs that LLVM reported."""
 
     inlined: int = 0
     kept: int = 0
     cost: int = 0
+
+
+DecidedCalls = Mapping[tuple[str, str], Decided]
+"""What LLVM decided about calls, by caller and callee."""
 
 
 class Inlining:
@@ -61,30 +75,32 @@ class Inlining:
 
     def moves_of_callees(self, change: Change) -> list[LocalMove]:
         """Returns moves that inline all calls of a function or none, the most promising first."""
-        decided = self._decided(change)
-        groups: dict[str, list[CallSite]] = defaultdict(list)
-        for site in self._sites:
-            groups[site.callee].append(site)
-        of_callees: dict[str, list[_Decided]] = defaultdict(list)
-        for (_, callee), each in decided.items():
-            of_callees[callee].append(each)
-        sums = {callee: _sum(each) for callee, each in of_callees.items()}
-        moves = ((sites, sums.get(callee)) for callee, sites in groups.items())
-        return _moves(moves, _Inlined(decided))
+        return _by_cost(self.of_callees(self.decided(change)))
 
     def moves_of_calls(self, change: Change) -> list[LocalMove]:
         """Returns moves that decide about one of several calls, the most promising first."""
-        decided = self._decided(change)
-        counts = Counter(site.callee for site in self._sites)
-        single = (site for site in self._sites if counts[site.callee] > 1)
-        return _moves(
-            (([site], decided.get((site.caller, site.callee))) for site in single),
-            _Inlined(decided),
-        )
+        return _by_cost(self.of_calls(self.decided(change)))
 
-    def _decided(self, change: Change) -> dict[tuple[str, str], _Decided]:
+    def of_callees(self, decided: DecidedCalls) -> list["Decision"]:
+        """Returns decisions to inline all calls of a function or none, where LLVM does not."""
+        return _decisions(self.by_callee.values(), decided)
+
+    def of_calls(self, decided: DecidedCalls) -> list["Decision"]:
+        """Returns decisions about one of several calls of a function, where LLVM does not."""
+        several = (sites for sites in self.by_callee.values() if len(sites) > 1)
+        return _decisions(([site] for sites in several for site in sites), decided)
+
+    @cached_property
+    def by_callee(self) -> dict[str, list[CallSite]]:
+        """The calls by the called function."""
+        groups: dict[str, list[CallSite]] = defaultdict(list)
+        for site in self._sites:
+            groups[site.callee].append(site)
+        return groups
+
+    def decided(self, change: Change) -> DecidedCalls:
         """Returns LLVM's decisions under a change, by caller and callee."""
-        decided: dict[tuple[str, str], _Decided] = defaultdict(_Decided)
+        decided: dict[tuple[str, str], Decided] = defaultdict(Decided)
         if not self._sites:
             return decided
         for callee, is_kept, caller, cost in _REMARK.findall(self._evaluator.remarks(change)):
@@ -95,8 +111,8 @@ class Inlining:
         return decided
 
 
-def _sum(decided: Sequence[_Decided]) -> _Decided:
-    return _Decided(
+def _sum(decided: Sequence[Decided]) -> Decided:
+    return Decided(
         sum(each.inlined for each in decided),
         sum(each.kept for each in decided),
         sum(each.cost for each in decided),
@@ -106,7 +122,7 @@ def _sum(decided: Sequence[_Decided]) -> _Decided:
 class _Inlined:
     """The places of the code of functions, after LLVM's decisions by caller and callee."""
 
-    def __init__(self, decided: Mapping[tuple[str, str], _Decided]):
+    def __init__(self, decided: Mapping[tuple[str, str], Decided]):
         self._hosts: dict[str, set[str]] = defaultdict(set)
         self._guests: dict[str, set[str]] = defaultdict(set)
         for (caller, callee), each in decided.items():
@@ -145,24 +161,61 @@ def _cost(text: str) -> int:
     return cost - _ONLY_CALL if cost < _ONLY_CALL / 2 else cost
 
 
-def _moves(
-    groups: Iterable[tuple[list[CallSite], _Decided | None]], inlined: _Inlined
-) -> list[LocalMove]:
-    """Returns moves to the opposite decision, or to both if the calls of a group differ.
+@dataclass(frozen=True)
+class Decision:
+    """A decision about calls of a function that LLVM does not make.
 
-    For calls without a remark of LLVM, both come last.
+    Attributes:
+        sites: The calls.
+        inline: Whether to inline them.
+        decided: What LLVM decided about them; None without a remark.
+        functions: The functions whose code it changes.
     """
-    moves: list[tuple[int, LocalMove]] = []
-    for sites, decided in groups:
-        cost = decided.cost if decided else _UNKNOWN_COST
-        numbers, touched = [site.index for site in sites], inlined.touched(sites)
-        if decided is None or decided.kept:
-            moves.append((cost, LocalMove(partial(decide, numbers, True), touched)))
-        if decided is None or decided.inlined:
-            lost = -cost if decided else cost
-            moves.append((lost, LocalMove(partial(decide, numbers, False), touched)))
-    moves.sort(key=lambda move: move[0])
-    return [move for _, move in moves]
+
+    sites: tuple[CallSite, ...]
+    inline: bool
+    decided: Decided | None
+    functions: frozenset[str]
+
+    @property
+    def callee(self) -> str:
+        """The called function."""
+        return self.sites[0].callee
+
+    @property
+    def move(self) -> LocalMove:
+        """The move that makes the decision."""
+        numbers = (site.index for site in self.sites)
+        return LocalMove(self.functions, dict.fromkeys(numbers, self.inline))
+
+    @property
+    def cost(self) -> int:
+        """The cost by LLVM's reckoning; calls without a remark come last."""
+        if self.decided is None:
+            return _UNKNOWN_COST
+        return self.decided.cost if self.inline else -self.decided.cost
+
+
+def _decisions(groups: Iterable[Sequence[CallSite]], decided: DecidedCalls) -> list[Decision]:
+    """Returns the opposite decisions about groups of calls, or both if the calls differ."""
+    inlined, found = _Inlined(decided), []
+    for sites in groups:
+        met = [decided[pair] for pair in pairs_of(sites) if pair in decided]
+        sums, touched = _sum(met) if met else None, inlined.touched(sites)
+        if sums is None or sums.kept:
+            found.append(Decision(tuple(sites), True, sums, touched))
+        if sums is None or sums.inlined:
+            found.append(Decision(tuple(sites), False, sums, touched))
+    return found
+
+
+def _by_cost(decisions: Iterable[Decision]) -> list[LocalMove]:
+    return [each.move for each in sorted(decisions, key=lambda it: it.cost)]
+
+
+def pairs_of(sites: Iterable[CallSite]) -> list[tuple[str, str]]:
+    """Returns callers and callees of calls, each pair once."""
+    return [*dict.fromkeys((site.caller, site.callee) for site in sites)]
 
 
 def decide(sites: Iterable[int], inline: bool, change: Change) -> Change:

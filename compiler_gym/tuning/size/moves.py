@@ -3,7 +3,7 @@
 import sys
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
 
 from compiler_gym.tuning.size.compilation import Change
@@ -14,6 +14,16 @@ Move = Callable[[Change], Change]
 
 # How many moves are tried from the same place. Not the number of jobs, which must not matter.
 _WIDTH = 8
+
+
+def with_options_of(other: Change, change: Change) -> Change:
+    """Returns a change with the options and passes of another one."""
+    return replace(change, options=other.options, passes=other.passes)
+
+
+def without_sequence(change: Change) -> Change:
+    """Returns a change without the passes of a policy."""
+    return replace(change, sequence=())
 
 
 def climb(
@@ -73,12 +83,18 @@ class LocalMove:
     """A move that changes the size of few functions.
 
     Attributes:
-        move: The move.
         functions: The symbols of these functions.
+        calls: New decisions about calls: see :class:`Change`.
+        adjustments: Adjustments of functions that it adds, or takes away, by number.
     """
 
-    move: Move
     functions: frozenset[str]
+    calls: Mapping[int, bool] = field(default_factory=dict)
+    adjustments: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+
+    def move(self, change: Change) -> Change:
+        """Returns the change after the move."""
+        return moved(change, [self])
 
     def saved(self, before: Mapping[str, int], after: Mapping[str, int]) -> int:
         """Returns the bytes that it saves, by the sizes of functions before and after."""
@@ -96,6 +112,9 @@ def climb_locally(
 ) -> Evaluation:
     """Tries moves, those of different functions in one evaluation, and keeps those that help.
 
+    Of several adjustments that help a function, the best is kept. The others are tried again with
+    it.
+
     Args:
         start: Where to begin.
         moves: The moves, the most promising first.
@@ -111,25 +130,46 @@ def climb_locally(
     best, waiting = start, [*moves]
     while waiting and rounds > 0:
         rounds -= 1
-        groups, waiting = _groups(waiting, width)
+        groups, waiting = groups_of(waiting, width)
         before = sizes(best)
-        changes = {_moved(best.change, group): group for group in groups}
+        changes = {moved(best.change, group): group for group in groups}
         found = evaluate([*changes])
-        helpful: list[LocalMove] = []
+        helpful: list[tuple[int, LocalMove]] = []
         for each in found:
             after = sizes(each)
-            helpful += [move for move in changes[each.change] if move.saved(before, after) > 0]
-        together = evaluate([_moved(best.change, helpful)]) if helpful else []
+            helpful += [(move.saved(before, after), move) for move in changes[each.change]]
+        kept, others = _kept([each for each in helpful if each[0] > 0])
+        together = evaluate([moved(best.change, kept)]) if kept else []
         best = min([best, *found, *together], key=cost)
+        waiting = [*others, *waiting]
         if not found:  # The budget is used up.
             break
     return best
 
 
-def _groups(
+def _kept(helpful: list[tuple[int, LocalMove]]) -> tuple[list[LocalMove], list[LocalMove]]:
+    """Returns the moves to make together, and those that adjust a function of one of them."""
+    kept: list[LocalMove] = []
+    others: list[LocalMove] = []
+    adjusted: set[int] = set()
+    for _, each in sorted(helpful, key=lambda it: -it[0]):
+        if adjusted.isdisjoint(each.adjustments):
+            kept.append(each)
+            adjusted.update(each.adjustments)
+        else:
+            others.append(each)
+    return kept, others
+
+
+def groups_of(
     moves: Sequence[LocalMove], width: int
 ) -> tuple[list[list[LocalMove]], list[LocalMove]]:
-    """Returns groups of moves of different functions, and the moves that are in none."""
+    """Returns groups of moves of different functions, and the moves that are in none.
+
+    Args:
+        moves: The moves, the most promising first.
+        width: The maximum number of groups.
+    """
     groups: list[tuple[list[LocalMove], set[str]]] = []
     rest = []
     for each in moves:
@@ -145,8 +185,14 @@ def _groups(
     return [group for group, _ in groups], rest
 
 
-def _moved(change: Change, moves: Iterable[LocalMove]) -> Change:
-    return reduce(lambda it, each: each.move(it), moves, change)
+def moved(change: Change, moves: Iterable[LocalMove]) -> Change:
+    """Returns a change after several moves."""
+    calls: dict[int, bool] = {}
+    adjustments: dict[int, tuple[str, ...]] = {}
+    for each in moves:
+        calls |= each.calls
+        adjustments |= {k: adjustments.get(k, ()) + it for k, it in each.adjustments.items()}
+    return change.decide(calls).toggle(adjustments)
 
 
 # Adjusts single functions: each evaluation tries one adjustment in every function at once.

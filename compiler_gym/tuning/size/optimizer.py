@@ -8,6 +8,7 @@ from pathlib import Path
 
 from compiler_gym.tuning.size.compilation import Change
 from compiler_gym.tuning.size.evaluator import Evaluation, Evaluator
+from compiler_gym.tuning.size.expectations import Expectations
 from compiler_gym.tuning.size.inlining import Inlining, list_call_sites
 from compiler_gym.tuning.size.inputs import Check
 from compiler_gym.tuning.size.memory import Memory, Recalled, Recipe, recall, recipe_of
@@ -22,15 +23,17 @@ from compiler_gym.tuning.size.moves import (
     frame_pointers,
     functions_of,
     list_functions,
+    moved,
     unmark,
+    with_options_of,
+    without_sequence,
 )
 from compiler_gym.tuning.size.objective import Objective
 from compiler_gym.tuning.size.ranking import (
     Known,
     Ranking,
     function_adjustments,
-    ir_features,
-    object_features,
+    function_properties,
     shipped_portfolio,
     toggles,
 )
@@ -41,11 +44,11 @@ _MARKS = ("mark-for-size<Oz>",)
 # Before the passes of clang, or with this in place of them.
 _IN_PLACE_OF_CLANGS = ("skip-rest",)
 
-# How many sets of options, groups of inlining decisions and adjustments of functions are tried
-# first: as many as make ten evaluations with what comes of groups and of adjustments together.
+# How many sets of options are tried first, how many groups of local moves from the same place, and
+# how often: as many as make ten evaluations with what comes of the groups.
 _FIRST_OPTIONS = 2
-_FIRST_GROUPS = 3
-_FIRST_ADJUSTMENTS = 3
+_FIRST_WIDTH = 3
+_FIRST_ROUNDS = 2
 
 # If so many different results are wrong, those that have more in common with them are not tried.
 _MAX_WRONG = 8
@@ -192,14 +195,14 @@ class Optimizer:
             self._run("marks", self._mark)
             self._run("policy", self._follow_advice)
             self._run("portfolio", self._try_ranked if self._is_ranked else self._try_portfolio)
-        inlining = self._inlining
+        inlining, locally = self._inlining, self._climb_locally
         while True:
             before = self.best
             self._run("unmark", self._unmark)
-            self._run("callees", lambda: self._inline(inlining.moves_of_callees(self.best.change)))
+            self._run("callees", lambda: locally(inlining.moves_of_callees(self.best.change)))
             self._run("functions", lambda: self._adjust_functions(self._adjustments))
             self._run("options", lambda: self._climb(self._toggles()))
-            self._run("calls", lambda: self._inline(inlining.moves_of_calls(self.best.change)))
+            self._run("calls", lambda: locally(inlining.moves_of_calls(self.best.change)))
             if self.best is before or self.evaluator.budget.is_over:
                 break
 
@@ -319,27 +322,33 @@ class Optimizer:
         )
 
     def _try_ranked(self) -> None:
-        """Tries what is most promising: sets of options, inlining, adjustments of functions."""
+        """Tries what is most promising: sets of options, then decisions about single functions."""
         assert self._ranking is not None and self.evaluator.unit is not None
         before = self.size(self.baseline)
-        features = object_features(self.baseline.object, self.baseline.loaded)
-        belief = self._ranking.belief(features | ir_features(self.evaluator.unit))
-        left, least, framed = [*self._ranking.candidates], 0.0, None
+        expectations = Expectations(
+            self._ranking,
+            self.baseline,
+            function_properties(self.evaluator.unit),
+            self._inlining,
+            self._functions,
+            self._adjustments,
+        )
+        belief = expectations.belief()
+        left, least, local = [*self._ranking.candidates], 0.0, None
+        chosen = expectations.decide(belief.choose(left, least))
         for _ in range(min(_FIRST_OPTIONS, len(left))):
             change = belief.choose(left, least)
             left.remove(change)
-            for each in self.evaluator.evaluate([self._framed(change)]):
+            for each in self.evaluator.evaluate([moved(self._framed(change), chosen)]):
                 result = math.log(max(self.size(each), 1) / max(before, 1))
-                if framed is None:
-                    # What the model does not expect of the first is due to the frame pointers.
-                    framed = result - belief.expected(change)
-                belief.learn(change, result - framed)
-                least = min(least, result - framed)
+                if local is None:
+                    # What the model does not expect of the first is due to calls and functions.
+                    local = result - belief.expected(change)
+                belief.learn(change, result - local)
+                least = min(least, result - local)
         self._untried = tuple(left)
-        moves = self._inlining.moves_of_callees(self.leading.change)
-        self._inline(moves, width=_FIRST_GROUPS, rounds=1)
-        others = [each for each in self._ranking.adjustments if each != FRAME_POINTER]
-        self._adjust_functions(others[:_FIRST_ADJUSTMENTS])
+        moves = expectations.local_moves(self._sizes(self.baseline), self._sizes(self.leading))
+        self._climb_locally(moves, _FIRST_WIDTH, _FIRST_ROUNDS)
 
     def _framed(self, change: Change) -> Change:
         """Returns a change with frame pointers in functions whose unwinding takes many bytes."""
@@ -378,10 +387,10 @@ class Optimizer:
 
     def _toggles(self) -> list[Move]:
         moves = toggles(self._has_passes, self._with_experimental)
-        options = [partial(_with_options_of, each) for each in self._untried]
+        options = [partial(with_options_of, each) for each in self._untried]
         self._untried = ()
         if self.best.change.sequence:
-            moves.append(_without_sequence)
+            moves.append(without_sequence)
         return [*options, *moves]
 
     def _adjust_functions(self, names: Sequence[str]) -> None:
@@ -407,9 +416,9 @@ class Optimizer:
     def _climb(self, moves: Sequence[Move]) -> None:
         climb(self.leading, moves, self.evaluator.evaluate, self._cost)
 
-    def _inline(self, moves: Sequence[LocalMove], **limits: int) -> None:
+    def _climb_locally(self, moves: Sequence[LocalMove], *limits: int) -> None:
         evaluate = self.evaluator.evaluate
-        climb_locally(self.leading, moves, evaluate, self._cost, self._sizes, **limits)
+        climb_locally(self.leading, moves, evaluate, self._cost, self._sizes, *limits)
 
     def _settle(self) -> None:
         """Makes the smallest result that is right the best."""
@@ -439,11 +448,3 @@ class Optimizer:
             self.evaluator.restore(evaluation)
             self._verdicts[digest] = self._check(evaluation.path)
         return self._verdicts[digest]
-
-
-def _with_options_of(other: Change, change: Change) -> Change:
-    return replace(change, options=other.options, passes=other.passes)
-
-
-def _without_sequence(change: Change) -> Change:
-    return replace(change, sequence=())

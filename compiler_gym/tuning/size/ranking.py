@@ -11,6 +11,7 @@ import json
 import math
 import re
 import subprocess
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -19,7 +20,9 @@ from typing import Any
 
 import numpy as np
 
+from compiler_gym.tuning.size.call_gains import CallGains
 from compiler_gym.tuning.size.compilation import Change, change_as_json, change_from_json
+from compiler_gym.tuning.size.function_gains import FunctionGains
 from compiler_gym.tuning.size.moves import FRAME_POINTER, Move
 from compiler_gym.tuning.size.object_file import ObjectFile
 from compiler_gym.util import llvm_tools
@@ -29,7 +32,9 @@ from compiler_gym.util.commands import run_command
 
 _SECONDS = 60
 _SMALL = 32
-_COUNT = re.compile(r"^(\w+): (\d+)$", re.M)
+_PROPERTY = re.compile(
+    r"^(?:Printing analysis results of CFA for function '(.*)':|(\w+): (\d+))$", re.M
+)
 _COUNT_COMMAND = (
     "-passes=print<func-properties>",
     "-enable-detailed-function-properties",
@@ -57,24 +62,36 @@ def object_features(found: ObjectFile, loaded: int) -> dict[str, float]:
     }
 
 
-def ir_features(unit: Path) -> dict[str, float]:
-    """Returns counts of bitcode on which no pass has run, per instruction.
+def function_properties(unit: Path) -> dict[str, dict[str, int]]:
+    """Returns LLVM's counts of the functions of bitcode on which no pass has run, by name.
 
-    The names are those of LLVM's function properties. Returns nothing if ``opt`` cannot count
-    them. Takes about as long as the compilation of a small source.
+    The names of the counts are those of LLVM's function properties. Returns nothing if ``opt``
+    cannot count them. Takes about as long as the compilation of a small source.
     """
     try:
         done = run_command([llvm_tools.opt_path(), *_COUNT_COMMAND, unit], timeout=_SECONDS)
     except subprocess.SubprocessError:
         return {}
-    return normalised_counts(done.stderr + done.stdout)
+    return read_properties(done.stderr + done.stdout)
 
 
-def normalised_counts(text: str) -> dict[str, float]:
-    """Returns the sums of the counts that LLVM prints for functions, per instruction."""
-    totals: dict[str, float] = {}
-    for name, count in _COUNT.findall(text):
-        totals[name] = totals.get(name, 0) + int(count)
+def read_properties(text: str) -> dict[str, dict[str, int]]:
+    """Returns the counts that LLVM prints, by the names of functions and counts."""
+    found: dict[str, dict[str, int]] = {}
+    counts: dict[str, int] = {}
+    for function, name, count in _PROPERTY.findall(text):
+        if function:
+            counts = found.setdefault(function, {})
+        else:
+            counts[name] = int(count)
+    return found
+
+
+def ir_features(properties: Iterable[Mapping[str, int]]) -> dict[str, float]:
+    """Returns the sums of the counts of functions, per instruction."""
+    totals: Counter[str] = Counter()
+    for each in properties:
+        totals.update(each)
     instructions = max(totals.pop("TotalInstructionCount", 0), 1)
     shares = {name: total / instructions for name, total in totals.items()}
     return {**shares, "log_instructions": float(np.log1p(instructions))} if totals else {}
@@ -103,6 +120,8 @@ class Ranking:
         noise: The variance of results that parts do not explain.
         candidates: The changes to choose from.
         adjustments: Adjustments of functions, the most useful first.
+        functions: What adjustments are worth in single functions.
+        calls: What decisions about calls are worth.
         about: How the model was trained.
     """
 
@@ -115,6 +134,8 @@ class Ranking:
     noise: float
     candidates: tuple[Change, ...]
     adjustments: tuple[str, ...]
+    functions: FunctionGains
+    calls: CallGains
     about: Mapping[str, Any]
 
     def belief(self, features: Mapping[str, float]) -> "Belief":
@@ -140,7 +161,10 @@ class Ranking:
         }
         for name in arrays:
             facts[name] = _rounded(getattr(self, name)).tolist()
-        return json.dumps(facts, indent=1) + "\n"
+        facts |= {"functions": self.functions.as_facts(), "calls": self.calls.as_facts()}
+        # One line for each attribute.
+        lines = (f"{json.dumps(name)}: {json.dumps(each)}" for name, each in facts.items())
+        return "{\n" + ",\n".join(lines) + "\n}\n"
 
     @classmethod
     def from_json(cls, text: str) -> "Ranking":
@@ -161,6 +185,8 @@ class Ranking:
                 noise=float(facts["noise"]),
                 candidates=tuple(map(change_from_json, facts["candidates"])),
                 adjustments=tuple(facts["adjustments"]),
+                functions=FunctionGains.from_facts(facts["functions"]),
+                calls=CallGains.from_facts(facts["calls"]),
                 about=facts["about"],
                 **arrays,
             )

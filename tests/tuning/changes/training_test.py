@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from compiler_gym.tuning.changes.local_training import train_calls, train_functions
 from compiler_gym.tuning.changes.training import fit, order_of_adjustments, train
 from compiler_gym.tuning.size.compilation import Change
 
@@ -32,6 +33,53 @@ def test_adjustments_are_ordered_by_their_additional_gain():
     rows = [row(gvn=[80, 100], licm=[100, 90], sroa=[85, 100])]
     assert order_of_adjustments(rows) == ["gvn", "licm", "sroa"]
     assert order_of_adjustments([{"functions": []}]) == []
+
+
+def test_train_functions():
+    """Functions with many loads lose a tenth without licm, others grow."""
+    rng = np.random.default_rng(0)
+    rows = []
+    for _ in range(20):
+        loads = rng.integers(0, 20, 30)
+        sizes = rng.integers(50, 200, 30)
+        after = np.where(loads > 10, sizes * 0.9, sizes * 1.05)
+        features = [
+            {"bytes": float(s), "Loads": float(n)} for s, n in zip(sizes, loads, strict=True)
+        ]
+        rows.append(
+            {
+                "functions": sizes.tolist(),
+                "function_features": [{}, *features[1:]],
+                "adjustments": {"licm": {"functions": after.tolist()}},
+            }
+        )
+    model = train_functions(rows, ["frame-pointer=all", "licm"])
+    functions = {
+        "many": {"bytes": 100, "unwinding": 0, "Loads": 18},
+        "few": {"bytes": 100, "unwinding": 0, "Loads": 2},
+    }
+    expected = model.expected(functions, ["licm"])
+    assert expected["many"]["licm"] > 5 and expected["few"]["licm"] < -2
+    assert train_functions([{"changes": []}], ["licm"]).expected(functions, ["licm"]) == {}
+
+
+def test_train_calls():
+    """Inlining saves if the callee is small."""
+    rng = np.random.default_rng(0)
+    rows = []
+    for _ in range(20):
+        sizes = rng.integers(1, 40, 30)
+        decisions = [
+            {"features": {"size": float(size), "inline": 1.0}, "code": int(2 * size - 40)}
+            for size in sizes
+        ]
+        rows.append({"decisions": decisions})
+    model = train_calls(rows)
+    asked = [{"size": size, "inline": 1.0} for size in (5.0, 38.0)]
+    small, large = model.expected(asked)
+    assert small == pytest.approx(30, abs=5) and large == pytest.approx(-36, abs=5)
+    assert model.expected([]) == []
+    assert train_calls([{}]).expected([{"size": 5.0}]) == [0]
 
 
 def test_train():

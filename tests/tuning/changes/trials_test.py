@@ -59,7 +59,7 @@ def test_recording(datasets, tmp_path, monkeypatch):
     monkeypatch.setattr(module, "shipped_portfolio", lambda: shipped_portfolio()[:2])
     monkeypatch.setattr(module, "function_adjustments", lambda: ["simplifycfg", "licm"])
     program = Program.of(datasets.benchmark("benchmark://kernels-v0/life"))
-    job = Trials.job(program, toggles=1, alone=1, combined=0, instructions=True)
+    job = Trials.job(program, toggles=1, alone=1, combined=0, most_groups=3, instructions=True)
     seen = []
     record(LocalPool(), [job, job], tmp_path, seen.append)
     assert [outcome is None for outcome in seen] == [False, True]
@@ -70,6 +70,11 @@ def test_recording(datasets, tmp_path, monkeypatch):
     assert 0 < row["baseline"]["instructions"] < row["baseline"]["code"] < row["baseline"]["loaded"]
     assert {*row["adjustments"]} == {"simplifycfg", "licm"}
     assert len(row["functions"]) == len(row["adjustments"]["licm"]["functions"])
+    assert len(row["function_features"]) == len(row["functions"])
+    assert all(each["bytes"] > 0 for each in row["function_features"])
+    decisions = row["decisions"]
+    assert {each["features"].get("inline", 0) for each in decisions} == {0, 1}
+    assert min(each["code"] for each in decisions) < 0 < max(each["code"] for each in decisions)
     assert row["best"]["loaded"] <= row["start"]["loaded"] < row["baseline"]["loaded"]
     assert row["best"]["change"]["functions"]
     # An interrupted line is written again.

@@ -65,7 +65,7 @@ def test_ends_when_the_budget_does():
 
 def climbed_locally(landscape, functions=lambda index: {f"f{index}"}):
     moves = [
-        LocalMove(partial(_decide, index), frozenset(functions(index)))
+        LocalMove(frozenset(functions(index)), {index: True})
         for index in range(len(landscape.weights))
     ]
     return climb_locally(
@@ -103,3 +103,30 @@ def test_local_moves_end_when_the_budget_does():
     landscape = Landscape([1] * 40, budget=5)
     best = climbed_locally(landscape, lambda index: {f"f{index}", "main"})
     assert best.object.text == 999 and len(landscape.asked) == 5
+
+
+def test_the_best_adjustment_of_a_function_is_kept_and_others_are_tried_with_it():
+    saved = {"licm": 3, "gvn": 7, "sroa": 5, "dse": -2}
+
+    def evaluation(change):
+        texts = dict(change.functions).get(4, ())
+        # Two of them are of no use together.
+        size = 100 - sum(saved[text] for text in texts) + 10 * ({"gvn", "sroa"} <= {*texts})
+        return Evaluation(change, ObjectFile(size, size, {"f": size}, "", ""), Path())
+
+    asked = []
+
+    def evaluate(changes):
+        asked.extend(changes)
+        return [evaluation(change) for change in changes]
+
+    best = climb_locally(
+        evaluation(Change()),
+        [LocalMove(frozenset(["f"]), {}, {4: (text,)}) for text in saved],
+        evaluate,
+        lambda each: (each.object.text, 0),
+        lambda each: each.object.functions,
+    )
+    assert best.change == Change(functions=((4, ("gvn", "licm")),))
+    # Each alone, the best, the two that helped less with it, and the one that helped again.
+    assert len(asked) == 4 + 1 + 2 + 1

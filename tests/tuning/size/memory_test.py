@@ -26,11 +26,17 @@ int third(int* v, int n) { int s = 0; for (int i = 0; i < n; i++) s += v[i] * fi
 # Renumbers all functions and calls after it.
 _ADDED = "int added(int x) { return x / 7; }\n"
 
+
+def call_site(index, caller, callee, size):
+    local = callee != "f"
+    return CallSite(index, caller, callee, local, local, size, 1, 0, 0, 0)
+
+
 _FUNCTIONS = [Function(0, "f", "aa"), Function(1, "g", "bb"), Function(2, "main", "cc")]
 _SITES = [
-    CallSite(0, "f", "g", True, 5),
-    CallSite(1, "f", "g", True, 5),
-    CallSite(4, "main", "f", False, 9),
+    call_site(0, "f", "g", 5),
+    call_site(1, "f", "g", 5),
+    call_site(4, "main", "f", 9),
 ]
 _CHANGE = Change(
     options=("-enable-ipra",),
@@ -79,9 +85,9 @@ def test_decisions_follow_functions_and_calls_to_their_new_numbers():
         Function(3, "f", "aa"),
     ]
     sites = [
-        CallSite(2, "added", "renamed", True, 5),
-        CallSite(3, "main", "f", False, 9),
-        CallSite(7, "f", "g", True, 5),
+        call_site(2, "added", "renamed", 5),
+        call_site(3, "main", "f", 9),
+        call_site(7, "f", "g", 5),
     ]
     recalled = recall(recipe, functions, sites)
     assert recalled.change == Change(

@@ -15,6 +15,7 @@ from compiler_gym.tuning.size.ranking import function_adjustments
 from compiler_gym.util import llvm_tools
 
 _MODULE = """
+@table = global ptr @odr
 define internal i32 @small(i32 %x) {
   %y = mul i32 %x, 3
   ret i32 %y
@@ -50,7 +51,7 @@ define i32 @main(i32 %x, ptr %f) {
   %g = call i32 @other(i32 %e)
   %h = call i32 %f(i32 %g)
   %i = call i32 @small(i32 %h) noinline
-  %j = call i32 @small(i32 %i)
+  %j = call i32 @small(i32 7)
   ret i32 %j
 }
 """
@@ -73,11 +74,13 @@ def listed(text=_MODULE):
 
 
 def test_calls_with_a_decision_are_listed():
-    sites = {"caller": "main", "callee": "small", "local": True, "size": 2}
+    of_all = {"caller": "main", "discardable": True, "blocks": 1, "arguments": 1}
+    small = {**of_all, "callee": "small", "local": True, "size": 2, "other_uses": 0}
+    odr = {**of_all, "callee": "odr", "local": False, "size": 1, "other_uses": 1}
     assert listed() == [
-        {**sites, "index": 3},
-        {**sites, "callee": "odr", "local": False, "size": 1, "index": 4},
-        {**sites, "index": 9},
+        {**small, "index": 3, "constants": 0},
+        {**odr, "index": 4, "constants": 0},
+        {**small, "index": 9, "constants": 1},
     ]
 
 

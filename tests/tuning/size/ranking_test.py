@@ -6,16 +6,20 @@ import numpy as np
 import pytest
 
 from compiler_gym.tuning.size import ranking as module
+from compiler_gym.tuning.size.boosted_trees import trees_of
+from compiler_gym.tuning.size.call_gains import CallGains
 from compiler_gym.tuning.size.compilation import Change
+from compiler_gym.tuning.size.function_gains import FunctionGains
 from compiler_gym.tuning.size.object_file import ObjectFile
 from compiler_gym.tuning.size.optimizer import Optimizer
 from compiler_gym.tuning.size.ranking import (
     Ranking,
     expected_improvement,
     function_adjustments,
+    function_properties,
     ir_features,
-    normalised_counts,
     object_features,
+    read_properties,
     shipped_portfolio,
     shipped_ranking,
 )
@@ -35,6 +39,8 @@ def small_ranking():
         noise=1e-6,
         candidates=(A, B),
         adjustments=("licm",),
+        functions=FunctionGains((), {}),
+        calls=CallGains((), trees_of(0.0, [])),
         about={"programs": 0},
     )
 
@@ -86,10 +92,14 @@ def test_features():
     assert features["linker_share"] == 0.25
     assert features["largest_share"] == 0.8
     assert features["small_share"] == 0.2
-    text = "Loads: 2\nTotalInstructionCount: 4\n\nLoads: 1\nTotalInstructionCount: 2\n"
-    assert normalised_counts(text) == {"Loads": 0.5, "log_instructions": pytest.approx(np.log(7))}
-    assert normalised_counts("") == {}
-    assert ir_features(Path("missing.bc")) == {}
+    head = "Printing analysis results of CFA for function '{}':\n"
+    text = head + "Loads: {}\nTotalInstructionCount: {}\n"
+    properties = read_properties(text.format("f", 2, 4) + "\n" + text.format("a b", 1, 2))
+    assert properties["a b"] == {"Loads": 1, "TotalInstructionCount": 2}
+    expected = {"Loads": 0.5, "log_instructions": pytest.approx(np.log(7))}
+    assert ir_features(properties.values()) == expected
+    assert read_properties("") == {} == ir_features([])
+    assert function_properties(Path("missing.bc")) == {}
 
 
 def test_ranked_search(compilation, start):
@@ -98,7 +108,7 @@ def test_ranked_search(compilation, start):
     tried = []
     search.watch = lambda it: tried.append(it.evaluator.budget.used)
     search.start()
-    assert ir_features(evaluator.unit)["LoadInstCount"] > 0
+    assert function_properties(evaluator.unit)["fold"]["LoadInstCount"] > 0
     search.run()
     assert search.stages[0].name == "portfolio"
     assert search.best.change.functions

@@ -1,0 +1,109 @@
+"""Trains the parts of the model about single functions and about calls."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from compiler_gym.tuning.size.boosted_trees import BoostedTrees, trees_of
+from compiler_gym.tuning.size.call_gains import CallGains
+from compiler_gym.tuning.size.function_gains import FunctionGains, rows_of
+from compiler_gym.tuning.size.moves import FRAME_POINTER
+
+# How many adjustments the model knows, those that save most. Where to use frame pointers is known
+# without a model.
+_MOST = 16
+_SETTINGS = {
+    "l2_regularization": 1.0,
+    "max_bins": 63,
+    "early_stopping": False,
+    "random_state": 0,
+}
+_OF_FUNCTIONS = {
+    "max_iter": 20,
+    "learning_rate": 0.1,
+    "max_leaf_nodes": 16,
+    "min_samples_leaf": 20,
+}
+_OF_CALLS = {
+    "max_iter": 250,
+    "learning_rate": 0.05,
+    "max_leaf_nodes": 31,
+    "min_samples_leaf": 15,
+}
+# Limits what single functions and decisions mean to the model: shares of the bytes of the function,
+# and bytes.
+_CLIP = 0.2
+_MOST_WEIGHT = 0.3
+_CLIP_OF_CALLS = 200
+# A program with fewer decisions does not count more.
+_LEAST_DECISIONS = 30
+
+Row = Mapping[str, Any]
+
+
+def train_functions(rows: Sequence[Row], adjustments: Sequence[str]) -> FunctionGains:
+    """Trains a model of what adjustments save in functions.
+
+    Args:
+        rows: Rows of a table of trials.
+        adjustments: The adjustments, the most useful first.
+    """
+    adjusted = [row for row in rows if row.get("adjustments")]
+    if not adjusted:
+        return FunctionGains((), {})
+    features = [each for row in adjusted for each in row["function_features"]]
+    names = tuple(sorted({name for each in features for name in each}))
+    values = rows_of(features, names)
+    sizes = np.concatenate([np.array(row["functions"], dtype=np.float64) for row in adjusted])
+    totals = np.concatenate([np.full(len(row["functions"]), _total(row)) for row in adjusted])
+    weights = np.minimum(sizes / totals, _MOST_WEIGHT)
+    used = (sizes > 0) & np.array([*map(bool, features)])
+    trees = {}
+    for name in [each for each in adjustments if each != FRAME_POINTER][:_MOST]:
+        after = np.concatenate([_after(row, name) for row in adjusted])
+        ratios = np.clip(after[used] / sizes[used] - 1, -_CLIP, _CLIP)
+        trees[name] = _fit(values[used], ratios, weights[used], _OF_FUNCTIONS)
+    return FunctionGains(names, trees)
+
+
+def train_calls(rows: Sequence[Row]) -> CallGains:
+    """Trains a model of what decisions about calls save.
+
+    Args:
+        rows: Rows of a table of trials.
+    """
+    decided = [row for row in rows if row.get("decisions")]
+    if not decided:
+        return CallGains((), trees_of(0.0, []))
+    decisions = [each for row in decided for each in row["decisions"]]
+    names = tuple(sorted({name for each in decisions for name in each["features"]}))
+    values = rows_of([each["features"] for each in decisions], names)
+    counts = [len(row["decisions"]) for row in decided]
+    added = np.clip([each["code"] for each in decisions], -_CLIP_OF_CALLS, _CLIP_OF_CALLS)
+    roots = np.sign(added) * np.sqrt(np.abs(added))
+    weights = np.repeat([max(count, _LEAST_DECISIONS) ** -0.5 for count in counts], counts)
+    return CallGains(names, _fit(values, roots, weights, _OF_CALLS))
+
+
+def _total(row: Row) -> int:
+    return max(sum(row["functions"]), 1)
+
+
+def _after(row: Row, adjustment: str) -> np.ndarray:
+    """Returns the bytes of the functions with an adjustment; as before if clang failed with it."""
+    found = row["adjustments"].get(adjustment, row)
+    return np.array(found["functions"], dtype=np.float64)
+
+
+def _fit(
+    values: np.ndarray, targets: np.ndarray, weights: np.ndarray, settings: Mapping[str, float]
+) -> BoostedTrees:
+    """Fits trees to the mean of targets."""
+    from sklearn.ensemble import HistGradientBoostingRegressor
+
+    model = HistGradientBoostingRegressor(**_SETTINGS, **settings)
+    model.fit(values, targets, sample_weight=weights / weights.mean())
+    # scikit-learn has no public way to its trees.
+    nodes = [tree.nodes for (tree,) in model._predictors]
+    return trees_of(float(model._baseline_prediction.item()), nodes)

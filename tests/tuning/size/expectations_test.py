@@ -1,0 +1,130 @@
+"""Expectations of the model about functions and calls, and the decisions that follow."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from sklearn.ensemble import HistGradientBoostingRegressor
+
+from compiler_gym.tuning.size.boosted_trees import BoostedTrees, trees_of
+from compiler_gym.tuning.size.call_gains import CallFeatures, CallGains
+from compiler_gym.tuning.size.compilation import NO_CHANGE
+from compiler_gym.tuning.size.expectations import Expectations
+from compiler_gym.tuning.size.function_gains import FunctionGains, function_features
+from compiler_gym.tuning.size.inlining import Inlining, list_call_sites
+from compiler_gym.tuning.size.moves import list_functions, moved
+from compiler_gym.tuning.size.object_file import ObjectFile
+from compiler_gym.tuning.size.ranking import function_properties, shipped_ranking
+
+_NODE = np.dtype(
+    [
+        ("value", float),
+        ("feature_idx", int),
+        ("num_threshold", float),
+        ("left", int),
+        ("right", int),
+        ("is_leaf", np.uint8),
+    ]
+)
+
+
+def step(threshold, low, high):
+    """Trees that are ``low`` up to a threshold of the first feature, and ``high`` above."""
+    nodes = [(0, 0, threshold, 1, 2, 0), (low, 0, 0, 0, 0, 1), (high, 0, 0, 0, 0, 1)]
+    return trees_of(0.0, [np.array(nodes, _NODE)])
+
+
+def test_trees_predict_as_those_that_were_fitted():
+    rng = np.random.default_rng(0)
+    rows = rng.integers(0, 50, (400, 5)).astype(float)
+    values = np.sin(rows[:, 0]) + (rows[:, 1] > 20) * rows[:, 2] + rng.normal(size=400)
+    fitted = HistGradientBoostingRegressor(max_iter=30, max_leaf_nodes=7).fit(rows, values)
+    nodes = [tree.nodes for (tree,) in fitted._predictors]
+    trees = trees_of(float(fitted._baseline_prediction.item()), nodes)
+    np.testing.assert_allclose(trees.predict(rows), fitted.predict(rows))
+    again = BoostedTrees.from_facts(trees.as_facts())
+    np.testing.assert_allclose(again.predict(rows), fitted.predict(rows), atol=1e-3)
+    assert again.as_facts() == trees.as_facts()
+    np.testing.assert_array_equal(trees_of(2.0, []).predict(rows[:3]), [2, 2, 2])
+
+
+def test_gains_are_by_function_and_adjustment():
+    found = ObjectFile(150, 200, {"f": 100, "g": 40, "h": 10}, "", "", unwinding={"f": 20})
+    features = function_features(found, {"f": {"Loads": 8}, "g": {"Loads": 1}})
+    assert features == {
+        "f": {"bytes": 100, "unwinding": 20, "Loads": 8},
+        "g": {"bytes": 40, "unwinding": 0, "Loads": 1},
+    }
+    model = FunctionGains(("Loads",), {"licm": step(4, 0.1, -0.2)})
+    gains = model.expected(features, ["gvn", "licm"])
+    assert gains == {"f": {"licm": pytest.approx(24)}, "g": {"licm": pytest.approx(-4)}}
+    assert model.expected({}, ["licm"]) == model.expected(features, ["gvn"]) == {}
+
+
+@pytest.fixture(name="parts")
+def fixture_parts(compilation, start):
+    """The program of the tests, and what is known of it."""
+    evaluator = start(compilation)
+    baseline = evaluator.evaluate_source()
+    return SimpleNamespace(
+        evaluator=evaluator,
+        baseline=baseline,
+        inlining=Inlining(evaluator, list_call_sites(evaluator)),
+        properties=function_properties(evaluator.unit),
+        functions=list_functions(evaluator),
+    )
+
+
+def expectations(parts, functions, calls):
+    return Expectations(
+        replace(shipped_ranking(), functions=functions, calls=calls),
+        *(parts.baseline, parts.properties, parts.inlining, parts.functions),
+        ["licm", "simplifycfg"],
+    )
+
+
+def test_features_of_decisions(parts):
+    decided = parts.inlining.decided(NO_CHANGE)
+    features = CallFeatures(parts.inlining, decided, parts.baseline.object, parts.properties)
+    by_callee = {each.callee: features.of(each) for each in parts.inlining.of_callees(decided)}
+    mix = by_callee["mix"]
+    assert (mix["inline"], mix["sites"], mix["all_sites"], mix["callers"]) == (True, 5, 5, 3)
+    assert mix["local"] and mix["discardable"] and not mix["other_uses"]
+    assert mix["bytes"] == parts.baseline.object.functions["mix"]
+    assert mix["kept"] > 0 == mix["inlined"]
+    assert mix["blocks"] == mix["BasicBlockCount"] > 1
+    # main calls mix(1, 2), and all other arguments are variables.
+    assert mix["constants"] == 2 / 5
+    assert by_callee["twice"]["inlined"] == 1 and not by_callee["twice"]["inline"]
+    assert by_callee["twice"]["calls_in"] == 2
+
+
+def test_all_that_is_expected_to_help_is_done_at_once(parts):
+    small = FunctionGains(("bytes",), {"licm": step(1e6, -0.1, 0), "simplifycfg": step(0, 0, 0.1)})
+    it = expectations(parts, small, CallGains(("inline",), step(0.5, -1.0, 1.0)))
+    chosen = it.decide(NO_CHANGE)
+    change = moved(NO_CHANGE, chosen)
+    # LLVM inlines twice, which is said to cost bytes.
+    assert [inline for _, inline in change.calls] == [False]
+    assert {texts for _, texts in change.functions} == {("licm",)}
+    assert len(change.functions) == 3
+    (found,) = parts.evaluator.evaluate([change])
+    assert "twice" in found.object.functions
+
+
+def test_what_does_harm_is_taken_back_first(parts):
+    harm = FunctionGains(("bytes",), {"licm": step(1e6, -0.1, 0)})
+    it = expectations(parts, harm, CallGains((), trees_of(0.0, [])))
+    change = moved(NO_CHANGE, it.decide(NO_CHANGE))
+    before = dict.fromkeys(parts.functions, 100)
+    first, *others = it.local_moves(before, {**before, "fold": 101})
+    assert first.functions == {"fold"}
+    taken = {*change.functions} - {*first.move(change).functions}
+    assert taken == {(parts.functions["fold"], ("licm",))}
+    decisions = [each for each in others if each.calls]
+    assert len(decisions) == 3
+    texts = [texts for each in others for texts in each.adjustments.values()]
+    assert {*texts} == {("simplifycfg",), ("licm",)}
+    # Nothing is expected of functions that clang's object file does not have.
+    assert texts.count(("licm",)) == len(parts.functions) - 3

@@ -15,7 +15,7 @@ from compiler_gym.tuning.size.moves import list_functions
 from compiler_gym.util.shell_format import plural
 
 # To leave parts out, and once more to measure what is left.
-_MIN_EVALUATIONS, _MAX_EVALUATIONS = 12, 30
+_MIN_EVALUATIONS, _MAX_EVALUATIONS = 24, 30
 
 Piece = TypeVar("Piece")
 Cost = Callable[[Evaluation], tuple[int, int]]
@@ -46,7 +46,7 @@ def minimise(
 ) -> tuple[Evaluation, list[Part]]:
     """Leaves out of a result the parts of its change that cost nothing to leave out.
 
-    That takes as many evaluations as the search had, but at least 12 and at most 30, and as many
+    That takes as many evaluations as the search had, but at least 24 and at most 30, and as many
     more to measure the parts that are left. If some of these turn out to cost nothing, they are
     left out, and the rest is measured again. These evaluations do not count as those of the search.
     If the clock ended the search, there is no least number.

@@ -124,7 +124,7 @@ def test_only_checked_results_replace_the_change(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("used", "seconds", "limit"), [(1, 60, 12), (20, 60, 20), (40, 60, 30), (1, 0, 1), (40, 0, 30)]
+    ("used", "seconds", "limit"), [(1, 60, 24), (26, 60, 26), (40, 60, 30), (1, 0, 1), (40, 0, 30)]
 )
 def test_the_number_of_evaluations_is_limited(tmp_path, used, seconds, limit):
     change = Change(options=tuple(f"-{number}" for number in range(100)))

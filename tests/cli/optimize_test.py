@@ -136,7 +136,7 @@ def test_built_in_program_as_json_is_checked_by_running_it(run, environment):
     assert 100 < min(result["cycles"].values()) < max(result["cycles"].values()) < 10_000
     assert result["before"]["instructions"] is result["after"]["instructions"] is None
     assert result["evaluations"] == 1 and result["curve"][0][0] == 0
-    assert result["parts"] and all(part["cost"] != 0 for part in result["parts"])
+    assert result["parts"] and all(part["cost"] > 0 for part in result["parts"])
     names = (each["name"].partition(" in ")[0].removeprefix("no ") for each in result["parts"])
     command = " ".join(result["command"])
     assert [name for name in names if name not in command] == []
@@ -225,7 +225,7 @@ def test_one_of_several_does_not_compile(run, environment, program_c):
     done = run(*several, code=1)
     assert re.search(r"^program\.o +\d+ ", done.stdout, re.M)
     assert "wrong.c failed: no object file" in done.stdout
-    assert re.search(r"^[01] of 1 are smaller than those of clang -Oz[.,]", done.stdout, re.M)
+    assert "0 of 1 are smaller than those of clang -Oz.\n" in done.stdout
     assert "use of undeclared identifier 'g'" in done.stderr
     assert sorted(os.listdir()) == ["program.c", "program.o", "wrong.c"]
     found = json.loads(run(*several, "--json", "--script", "s", code=1).stdout)

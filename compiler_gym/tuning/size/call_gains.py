@@ -13,7 +13,14 @@ import numpy as np
 
 from compiler_gym.tuning.size.boosted_trees import BoostedTrees
 from compiler_gym.tuning.size.function_gains import rows_of
-from compiler_gym.tuning.size.inlining import Decided, DecidedCalls, Decision, Inlining, pairs_of
+from compiler_gym.tuning.size.inlining import (
+    Decided,
+    DecidedCalls,
+    Decision,
+    Inlining,
+    pairs_of,
+    sum_of,
+)
 from compiler_gym.tuning.size.object_file import ObjectFile
 
 # Counts of the called function before any pass.
@@ -93,12 +100,8 @@ class CallFeatures:
         }
 
     def _sums(self, callee: str) -> Decided:
-        met = [self._decided.get(pair, Decided()) for pair in pairs_of(self._by_callee[callee])]
-        return Decided(
-            sum(each.inlined for each in met),
-            sum(each.kept for each in met),
-            sum(each.cost for each in met),
-        )
+        pairs = pairs_of(self._by_callee[callee])
+        return sum_of([self._decided[pair] for pair in pairs if pair in self._decided])
 
 
 @dataclass(frozen=True)

@@ -111,7 +111,8 @@ class Inlining:
         return decided
 
 
-def _sum(decided: Sequence[Decided]) -> Decided:
+def sum_of(decided: Sequence[Decided]) -> Decided:
+    """Returns the sums of counts and costs."""
     return Decided(
         sum(each.inlined for each in decided),
         sum(each.kept for each in decided),
@@ -201,7 +202,7 @@ def _decisions(groups: Iterable[Sequence[CallSite]], decided: DecidedCalls) -> l
     inlined, found = _Inlined(decided), []
     for sites in groups:
         met = [decided[pair] for pair in pairs_of(sites) if pair in decided]
-        sums, touched = _sum(met) if met else None, inlined.touched(sites)
+        sums, touched = sum_of(met) if met else None, inlined.touched(sites)
         if sums is None or sums.kept:
             found.append(Decision(tuple(sites), True, sums, touched))
         if sums is None or sums.inlined:

@@ -76,12 +76,10 @@ def train(rows: Sequence[Row], features: tuple[str, ...] = FEATURES, about: Any 
     values = np.clip((values - mean) / scale, -3, 3)
     values = np.concatenate([values, np.ones((len(rows), 1))], axis=1)
     weights, covariance, noise = fit(designs, targets, values)
-    adjustments = tuple(order_of_adjustments(rows))
     return Ranking(
         *(words, features, mean, scale, weights, covariance, noise),
         candidates,
-        adjustments,
-        train_functions(rows, adjustments),
+        train_functions(rows, order_of_adjustments(rows)),
         train_calls(rows),
         about or {},
     )

@@ -119,7 +119,6 @@ class Ranking:
         covariance: float64 [words, words], of the worth of parts on a source.
         noise: The variance of results that parts do not explain.
         candidates: The changes to choose from.
-        adjustments: Adjustments of functions, the most useful first.
         functions: What adjustments are worth in single functions.
         calls: What decisions about calls are worth.
         about: How the model was trained.
@@ -133,7 +132,6 @@ class Ranking:
     covariance: np.ndarray
     noise: float
     candidates: tuple[Change, ...]
-    adjustments: tuple[str, ...]
     functions: FunctionGains
     calls: CallGains
     about: Mapping[str, Any]
@@ -157,7 +155,6 @@ class Ranking:
             "features": self.features,
             "noise": float(f"{self.noise:.{_DIGITS}g}"),
             "candidates": [change_as_json(each) for each in self.candidates],
-            "adjustments": self.adjustments,
         }
         for name in arrays:
             facts[name] = _rounded(getattr(self, name)).tolist()
@@ -184,7 +181,6 @@ class Ranking:
                 features=tuple(facts["features"]),
                 noise=float(facts["noise"]),
                 candidates=tuple(map(change_from_json, facts["candidates"])),
-                adjustments=tuple(facts["adjustments"]),
                 functions=FunctionGains.from_facts(facts["functions"]),
                 calls=CallGains.from_facts(facts["calls"]),
                 about=facts["about"],

@@ -201,11 +201,11 @@ def test_several_programs(run, environment, loop_c):
         "template <class T> T f(T x) { return x * 3; }\nint g() { return f(2); }\n"
     )
     done = run(
-        *("optimize", "loop.c", "other.cc", "-o", "made/here", "--evaluations", "1"),
+        *("optimize", "loop.c", "other.cc", "-o", "made/here", "--evaluations", "10"),
         *("--script", "again", "--", "-g"),
     )
     assert re.search(
-        r"^other\.o +\d+ +\d+ +[\d.]+% +-?[\d.]+% +[+-][\d.]+% +1 +\d+ +not checked$",
+        r"^other\.o +\d+ +\d+ +[\d.]+% +-?[\d.]+% +[+-][\d.]+% +10 +\d+ +not checked$",
         done.stdout,
         re.M,
     )
@@ -221,11 +221,11 @@ def test_several_programs(run, environment, loop_c):
 
 def test_one_of_several_does_not_compile(run, environment, program_c):
     (environment / "wrong.c").write_text("int f(void) { return g; }\n")
-    several = ("optimize", "wrong.c", "program.c", "--evaluations", "1")
+    several = ("optimize", "wrong.c", "program.c", "--evaluations", "10")
     done = run(*several, code=1)
     assert re.search(r"^program\.o +\d+ ", done.stdout, re.M)
     assert "wrong.c failed: no object file" in done.stdout
-    assert "0 of 1 are smaller than those of clang -Oz.\n" in done.stdout
+    assert re.search(r"^1 of 1 are smaller than those of clang -Oz, by \d", done.stdout, re.M)
     assert "use of undeclared identifier 'g'" in done.stderr
     assert sorted(os.listdir()) == ["program.c", "program.o", "wrong.c"]
     found = json.loads(run(*several, "--json", "--script", "s", code=1).stdout)
@@ -311,7 +311,7 @@ def test_ctrl_c_writes_the_best_and_cleans_up(interrupt, loop_c, tmp_path, monke
 
 
 def test_a_limit_on_time(run, refused, environment, loop_c):
-    words = ("--evaluations", "1", "--json", "--run", "{}", "--max-slowdown")
+    words = ("--evaluations", "10", "--json", "--run", "{}", "--max-slowdown")
     asked = ("optimize", "loop.c", *words)
     (result,) = json.loads(run(*asked, "1000").stdout)
     assert result["saved"] > 0 and result["checked"]

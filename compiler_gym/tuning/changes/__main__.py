@@ -5,7 +5,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -103,16 +103,22 @@ def record(
 
     with open_pool(ray, Limits(workers=jobs or (None if ray else 1))) as pool:
         record_trials(pool, tasks(), folder, watch)
-    write_card(folder, shlex.join(["python -m compiler_gym.tuning.changes", *sys.argv[1:]]))
+    write_card(folder, f"python -m compiler_gym.tuning.changes {shlex.join(sys.argv[1:])}")
 
 
 @app.command()
 def train(
-    table: Annotated[Path, typer.Argument(help="The folder of a table of trials.")],
+    tables: Annotated[list[Path], typer.Argument(help="The folders of tables of trials.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The file of the model.")],
 ) -> None:
-    """Train a model of the gain of changes. The same rows give the same file."""
-    rows = sorted((row for row in rows_of(table) if row["changes"]), key=lambda row: row["trials"])
+    """Train a model of the gain of changes. The same rows give the same file.
+
+    If several tables have the same program, the row of the first counts.
+    """
+    first: dict[str, dict[str, Any]] = {}
+    for row in (row for table in tables for row in rows_of(table) if row["changes"]):
+        first.setdefault(row["program"], row)
+    rows = sorted(first.values(), key=lambda row: row["trials"])
     about = {
         "programs": len(rows),
         "packages": len(packages_of(rows)),

@@ -10,9 +10,6 @@ from compiler_gym.tuning.size.call_gains import CallGains
 from compiler_gym.tuning.size.function_gains import FunctionGains, rows_of
 from compiler_gym.tuning.size.moves import FRAME_POINTER
 
-# How many adjustments the model knows, those that save most. Where to use frame pointers is known
-# without a model.
-_MOST = 16
 _SETTINGS = {
     "l2_regularization": 1.0,
     "max_bins": 63,
@@ -20,10 +17,10 @@ _SETTINGS = {
     "random_state": 0,
 }
 _OF_FUNCTIONS = {
-    "max_iter": 20,
-    "learning_rate": 0.1,
-    "max_leaf_nodes": 16,
-    "min_samples_leaf": 20,
+    "max_iter": 40,
+    "learning_rate": 0.05,
+    "max_leaf_nodes": 8,
+    "min_samples_leaf": 30,
 }
 _OF_CALLS = {
     "max_iter": 250,
@@ -42,16 +39,15 @@ _LEAST_DECISIONS = 30
 Row = Mapping[str, Any]
 
 
-def train_functions(rows: Sequence[Row], adjustments: Sequence[str]) -> FunctionGains:
+def train_functions(rows: Sequence[Row]) -> FunctionGains:
     """Trains a model of what adjustments save in functions.
 
     Args:
         rows: Rows of a table of trials.
-        adjustments: The adjustments, the most useful first.
     """
     adjusted = [row for row in rows if row.get("adjustments")]
     if not adjusted:
-        return FunctionGains((), {})
+        return FunctionGains((), {}, {})
     features = [each for row in adjusted for each in row["function_features"]]
     names = tuple(sorted({name for each in features for name in each}))
     values = rows_of(features, names)
@@ -59,12 +55,15 @@ def train_functions(rows: Sequence[Row], adjustments: Sequence[str]) -> Function
     totals = np.concatenate([np.full(len(row["functions"]), _total(row)) for row in adjusted])
     weights = np.minimum(sizes / totals, _MOST_WEIGHT)
     used = (sizes > 0) & np.array([*map(bool, features)])
-    trees = {}
-    for name in [each for each in adjustments if each != FRAME_POINTER][:_MOST]:
+    saved, improvement = {}, {}
+    # Where to use frame pointers is known without a model.
+    for name in sorted({name for row in adjusted for name in row["adjustments"]} - {FRAME_POINTER}):
         after = np.concatenate([_after(row, name) for row in adjusted])
-        ratios = np.clip(after[used] / sizes[used] - 1, -_CLIP, _CLIP)
-        trees[name] = _fit(values[used], ratios, weights[used], _OF_FUNCTIONS)
-    return FunctionGains(names, trees)
+        shares = np.clip(1 - after[used] / sizes[used], -_CLIP, _CLIP)
+        saved[name] = _fit(values[used], shares, weights[used], _OF_FUNCTIONS)
+        positive = np.maximum(shares, 0)
+        improvement[name] = _fit(values[used], positive, weights[used], _OF_FUNCTIONS)
+    return FunctionGains(names, saved, improvement)
 
 
 def train_calls(rows: Sequence[Row]) -> CallGains:
@@ -75,15 +74,19 @@ def train_calls(rows: Sequence[Row]) -> CallGains:
     """
     decided = [row for row in rows if row.get("decisions")]
     if not decided:
-        return CallGains((), trees_of(0.0, []))
+        return CallGains((), trees_of(0.0, []), trees_of(0.0, []))
     decisions = [each for row in decided for each in row["decisions"]]
     names = tuple(sorted({name for each in decisions for name in each["features"]}))
     values = rows_of([each["features"] for each in decisions], names)
     counts = [len(row["decisions"]) for row in decided]
-    added = np.clip([each["code"] for each in decisions], -_CLIP_OF_CALLS, _CLIP_OF_CALLS)
-    roots = np.sign(added) * np.sqrt(np.abs(added))
+    saved = -np.clip([each["code"] for each in decisions], -_CLIP_OF_CALLS, _CLIP_OF_CALLS)
+    roots = np.sign(saved) * np.sqrt(np.abs(saved))
     weights = np.repeat([max(count, _LEAST_DECISIONS) ** -0.5 for count in counts], counts)
-    return CallGains(names, _fit(values, roots, weights, _OF_CALLS))
+    return CallGains(
+        names,
+        _fit(values, roots, weights, _OF_CALLS),
+        _fit(values, np.maximum(roots, 0), weights, _OF_CALLS),
+    )
 
 
 def _total(row: Row) -> int:

@@ -43,13 +43,23 @@ _CLIP = (-0.3, 0.1)
 Row = Mapping[str, Any]
 
 
+# The weights of code and of loaded bytes in the result of a change, one model for both objectives.
+# By cross-validation over the packages of 882 programs, the first choice saves 1.29 % of code and
+# 1.57 % of loaded bytes with these weights, 1.14 and 1.55 % with loaded bytes alone.
+_SHARES = {"code": 0.75, "loaded": 0.25}
+
+
 def results_of(row: Row) -> list[tuple[Change, float]]:
     """Returns changes of options and the logarithm of their bytes over those of the baseline."""
-    before = np.log(row["baseline"]["loaded"])
-    return [
-        (change_from_json(each["change"]), float(np.clip(np.log(each["loaded"]) - before, *_CLIP)))
-        for each in row["changes"]
-    ]
+    return [(change_from_json(each["change"]), _result(row, each)) for each in row["changes"]]
+
+
+def _result(row: Row, change: Row) -> float:
+    logarithms = (
+        share * np.log(max(change[kind], 1) / max(row["baseline"][kind], 1))
+        for kind, share in _SHARES.items()
+    )
+    return float(np.clip(sum(logarithms), *_CLIP))
 
 
 def train(rows: Sequence[Row], features: tuple[str, ...] = FEATURES, about: Any = None) -> Ranking:
@@ -79,7 +89,7 @@ def train(rows: Sequence[Row], features: tuple[str, ...] = FEATURES, about: Any 
     return Ranking(
         *(words, features, mean, scale, weights, covariance, noise),
         candidates,
-        train_functions(rows, order_of_adjustments(rows)),
+        train_functions(rows),
         train_calls(rows),
         about or {},
     )
@@ -123,39 +133,6 @@ def fit(
         covariance = (spread + differences.T @ differences) / len(designs)
         noise = max(rest / count, _LEAST_VARIANCE)
     return weights, covariance, noise
-
-
-def order_of_adjustments(rows: Sequence[Row]) -> list[str]:
-    """Returns adjustments of functions, ordered by the gain that each adds to those before."""
-    tables = [_Adjustments(row) for row in rows if row.get("adjustments")]
-    left = sorted({name for table in tables for name in table.sizes})
-    order: list[str] = []
-    while left:
-        gains = [sum(table.gain(name) for table in tables) for name in left]
-        best = left.pop(int(np.argmax(gains)))
-        order.append(best)
-        for table in tables:
-            table.add(best)
-    return order
-
-
-class _Adjustments:
-    """The bytes of a source's functions with some adjustments."""
-
-    def __init__(self, row: Row):
-        self.best = np.array(row["functions"])
-        self.sizes = {
-            name: np.array(each["functions"]) for name, each in row["adjustments"].items()
-        }
-        self._total = row["start"]["loaded"]
-
-    def gain(self, name: str) -> float:
-        """Returns the share of all bytes that one more adjustment saves."""
-        after = self.sizes.get(name, self.best)
-        return float((self.best - np.minimum(self.best, after)).sum() / self._total)
-
-    def add(self, name: str) -> None:
-        self.best = np.minimum(self.best, self.sizes.get(name, self.best))
 
 
 # The comparison of search orders on held-out programs.

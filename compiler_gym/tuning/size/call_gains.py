@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from compiler_gym.tuning.size.boosted_trees import BoostedTrees
-from compiler_gym.tuning.size.function_gains import rows_of
+from compiler_gym.tuning.size.function_gains import Expected, rows_of
 from compiler_gym.tuning.size.inlining import (
     Decided,
     DecidedCalls,
@@ -110,14 +110,16 @@ class CallGains:
 
     Attributes:
         features: The names of the features.
-        trees: Of the square root of the bytes that a decision adds; the negative one of those that
-            it saves. So a few large effects do not hide many small ones.
+        saved: Of the square root of the bytes that a decision saves; the negative one of those that
+            it adds. So a few large effects do not hide many small ones.
+        improvement: The same, with 0 where it saves nothing.
     """
 
     features: tuple[str, ...]
-    trees: BoostedTrees
+    saved: BoostedTrees
+    improvement: BoostedTrees
 
-    def expected(self, decisions: Sequence[Mapping[str, float]]) -> list[float]:
+    def expected(self, decisions: Sequence[Mapping[str, float]]) -> list[Expected]:
         """Returns the bytes that decisions are expected to save.
 
         Args:
@@ -125,12 +127,17 @@ class CallGains:
         """
         if not decisions:
             return []
-        roots = -self.trees.predict(rows_of(decisions, self.features))
-        return [*map(float, np.sign(roots) * roots**2)]
+        rows = rows_of(decisions, self.features)
+        saved, improvement = (
+            (np.sign(roots) * roots**2).tolist()
+            for roots in (self.saved.predict(rows), self.improvement.predict(rows))
+        )
+        return [*map(Expected, saved, improvement)]
 
     def as_facts(self) -> dict[str, Any]:
         """Returns what :meth:`from_facts` reads."""
-        return {"features": self.features, "trees": self.trees.as_facts()}
+        trees = [self.saved.as_facts(), self.improvement.as_facts()]
+        return {"features": self.features, "trees": trees}
 
     @classmethod
     def from_facts(cls, facts: Mapping[str, Any]) -> "CallGains":
@@ -139,4 +146,5 @@ class CallGains:
         Raises:
             KeyError: If something is missing.
         """
-        return cls(tuple(facts["features"]), BoostedTrees.from_facts(facts["trees"]))
+        saved, improvement = map(BoostedTrees.from_facts, facts["trees"])
+        return cls(tuple(facts["features"]), saved, improvement)

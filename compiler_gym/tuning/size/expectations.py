@@ -38,16 +38,17 @@ class Expectations:
         self._inlining = inlining
         self._functions = functions
         self._adjustments = adjustments
-        self._gains = ranking.functions.expected(
+        self._expected = ranking.functions.expected(
             function_features(baseline.object, properties), adjustments
         )
         self._chosen: list[LocalMove] = []
-        self._others: list[LocalMove] = []
+        self._others: list[tuple[float, LocalMove]] = []
 
-    def belief(self) -> Belief:
-        """Returns what is expected of sets of options."""
+    def option_sets(self) -> "OptionSets":
+        """Returns the sets of options to choose from."""
         features = object_features(self._baseline.object, self._baseline.loaded)
-        return self._ranking.belief(features | ir_features(self._properties.values()))
+        belief = self._ranking.belief(features | ir_features(self._properties.values()))
+        return OptionSets(belief, self._ranking.candidates)
 
     def decide(self, change: Change) -> list[LocalMove]:
         """Chooses the decisions about calls and functions that are expected to save anything.
@@ -58,6 +59,7 @@ class Expectations:
         self._chosen, self._others = [], []
         self._choose_calls(change)
         self._choose_adjustments()
+        self._others.sort(key=lambda it: -it[0])
         return self._chosen
 
     def local_moves(self, before: Mapping[str, int], after: Mapping[str, int]) -> list[LocalMove]:
@@ -70,32 +72,76 @@ class Expectations:
             after: The same with the chosen decisions.
         """
         harmful = [each for each in self._chosen if each.saved(before, after) < 0]
-        return [*map(_taken_back, harmful), *self._others]
+        return [*map(_taken_back, harmful), *(each for _, each in self._others)]
 
     def _choose_calls(self, change: Change) -> None:
         decided = self._inlining.decided(change)
         decisions = self._inlining.of_callees(decided)
         features = CallFeatures(self._inlining, decided, self._baseline.object, self._properties)
-        gains = self._ranking.calls.expected([features.of(each) for each in decisions])
+        expected = self._ranking.calls.expected([features.of(each) for each in decisions])
         met: set[str] = set()
-        order = sorted(zip(gains, decisions, strict=True), key=lambda it: -it[0])
-        for gain, each in order:
-            is_chosen = gain > 0 and each.callee not in met
-            (self._chosen if is_chosen else self._others).append(each.move)
-            if is_chosen:
+        order = sorted(zip(expected, decisions, strict=True), key=lambda it: -it[0].saved)
+        for it, each in order:
+            if it.saved > 0 and each.callee not in met:
+                self._chosen.append(each.move)
                 met.add(each.callee)
+            else:
+                self._others.append((it.improvement, each.move))
 
     def _choose_adjustments(self) -> None:
         for name, index in self._functions.items():
-            gains = self._gains.get(name, {})
-            texts = tuple(text for text, gain in gains.items() if gain > 0)
+            expected = self._expected.get(name, {})
+            texts = tuple(text for text, it in expected.items() if it.saved > 0)
+            functions = frozenset([name])
             if texts:
-                self._chosen.append(LocalMove(frozenset([name]), {}, {index: texts}))
-            others = [text for text in self._adjustments if text not in texts]
-            self._others += (
-                LocalMove(frozenset([name]), {}, {index: (text,)})
-                for text in sorted(others, key=lambda text: -gains.get(text, 0))
-            )
+                self._chosen.append(LocalMove(functions, {}, {index: texts}))
+            for text in self._adjustments:
+                if text not in texts:
+                    improvement = expected[text].improvement if text in expected else 0.0
+                    self._others.append((improvement, LocalMove(functions, {}, {index: (text,)})))
+
+
+# As a logarithm, larger than the result of any set.
+_WORST = 1.0
+
+
+class OptionSets:
+    """Chooses sets of options one after the other, each together with the same local moves.
+
+    Args:
+        belief: What is expected of sets alone.
+        candidates: The sets.
+
+    Attributes:
+        left: The sets that were not chosen.
+    """
+
+    def __init__(self, belief: Belief, candidates: Sequence[Change]):
+        self.left = [*candidates]
+        self._belief = belief
+        # With local moves, any first set is smaller than no change. So the first is the one with
+        # the smallest mean.
+        self._least = _WORST
+        self._local: float | None = None
+
+    def next(self) -> Change:
+        """Returns the most promising set that is left."""
+        change = self._belief.choose(self.left, self._least)
+        self.left.remove(change)
+        return change
+
+    def learn(self, change: Change, result: float) -> None:
+        """Takes a result into account.
+
+        Args:
+            change: The set.
+            result: The logarithm of the bytes with it and the moves over those without a change.
+        """
+        if self._local is None:
+            # What the model does not expect of the first set is due to the moves.
+            self._local = result - self._belief.expected(change)
+        self._belief.learn(change, result - self._local)
+        self._least = min(self._least, result - self._local)
 
 
 def _taken_back(move: LocalMove) -> LocalMove:

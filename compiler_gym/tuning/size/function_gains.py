@@ -13,6 +13,20 @@ import numpy as np
 from compiler_gym.tuning.size.boosted_trees import BoostedTrees
 from compiler_gym.tuning.size.object_file import ObjectFile
 
+
+@dataclass(frozen=True)
+class Expected:
+    """The expectation of what a change saves.
+
+    Attributes:
+        saved: The bytes that it saves, on average.
+        improvement: The same if it is only kept where it saves anything.
+    """
+
+    saved: float
+    improvement: float
+
+
 FunctionFeatures = Mapping[str, float]
 """Features of a function by name."""
 
@@ -39,35 +53,43 @@ class FunctionGains:
 
     Attributes:
         features: The names of the features.
-        trees: By adjustment: the bytes that it adds, divided by those of the function.
+        saved: By adjustment: the bytes that it saves, divided by those of the function.
+        improvement: The same, with 0 where it saves nothing.
     """
 
     features: tuple[str, ...]
-    trees: Mapping[str, BoostedTrees]
+    saved: Mapping[str, BoostedTrees]
+    improvement: Mapping[str, BoostedTrees]
 
     def expected(
         self, functions: Mapping[str, FunctionFeatures], adjustments: Sequence[str]
-    ) -> dict[str, dict[str, float]]:
+    ) -> dict[str, dict[str, Expected]]:
         """Returns the bytes that adjustments are expected to save, by function and adjustment.
 
         Args:
             functions: The features of the functions by name.
             adjustments: The adjustments; the model may not know all.
         """
-        known = [each for each in adjustments if each in self.trees]
+        known = [each for each in adjustments if each in self.saved]
         if not functions or not known:
             return {}
         rows = rows_of(functions.values(), self.features)
         sizes = np.array([it["bytes"] + it["unwinding"] for it in functions.values()])
-        saved = np.stack([-self.trees[each].predict(rows) * sizes for each in known], axis=1)
+        saved, improvement = (
+            np.stack([trees[each].predict(rows) * sizes for each in known], axis=1).tolist()
+            for trees in (self.saved, self.improvement)
+        )
         return {
-            name: dict(zip(known, row.tolist(), strict=True))
-            for name, row in zip(functions, saved, strict=True)
+            name: dict(zip(known, map(Expected, *pair), strict=True))
+            for name, pair in zip(functions, zip(saved, improvement, strict=True), strict=True)
         }
 
     def as_facts(self) -> dict[str, Any]:
         """Returns what :meth:`from_facts` reads."""
-        trees = {name: each.as_facts() for name, each in self.trees.items()}
+        trees = {
+            name: [self.saved[name].as_facts(), self.improvement[name].as_facts()]
+            for name in self.saved
+        }
         return {"features": self.features, "trees": trees}
 
     @classmethod
@@ -77,8 +99,11 @@ class FunctionGains:
         Raises:
             KeyError: If something is missing.
         """
-        trees = {name: BoostedTrees.from_facts(each) for name, each in facts["trees"].items()}
-        return cls(tuple(facts["features"]), trees)
+        saved, improvement = (
+            {name: BoostedTrees.from_facts(each[index]) for name, each in facts["trees"].items()}
+            for index in (0, 1)
+        )
+        return cls(tuple(facts["features"]), saved, improvement)
 
 
 def rows_of(functions: Collection[FunctionFeatures], names: Sequence[str]) -> np.ndarray:

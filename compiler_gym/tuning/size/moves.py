@@ -1,4 +1,4 @@
-"""Moves of a search, and their choice: adjustments of functions, and others."""
+"""Moves of a search, and their choice."""
 
 import sys
 from collections import deque
@@ -101,19 +101,27 @@ class LocalMove:
         return sum(before.get(name, 0) - after.get(name, 0) for name in self.functions)
 
 
+# How many groups of local moves are tried from the same place, and how often before what helped is
+# evaluated together.
+_GROUPS = 4
+_STEPS = 2
+
+
 def climb_locally(
     start: Evaluation,
     moves: Sequence[LocalMove],
     evaluate: Callable[[Sequence[Change]], list[Evaluation]],
     cost: Callable[[Evaluation], tuple[int, int]],
     sizes: Callable[[Evaluation], Mapping[str, int]],
-    width: int = _WIDTH,
+    width: int = _GROUPS,
+    steps: int = _STEPS,
     rounds: int = sys.maxsize,
-) -> Evaluation:
+) -> tuple[Evaluation, list[LocalMove]]:
     """Tries moves, those of different functions in one evaluation, and keeps those that help.
 
-    Of several adjustments that help a function, the best is kept. The others are tried again with
-    it.
+    Each step tries groups of moves. What helped is part of the next step. Of several moves that
+    help a function, the best is kept, and the others are tried again with it. A round ends with
+    the evaluation of all that helped.
 
     Args:
         start: Where to begin.
@@ -121,44 +129,61 @@ def climb_locally(
         evaluate: Evaluates changes, as far as the budget goes.
         cost: What is to be small.
         sizes: What each function has of that, by name.
-        width: How many groups of moves are tried from the same place.
-        rounds: How often groups are tried.
+        width: The number of groups of a step.
+        steps: The number of steps of a round.
+        rounds: The maximum number of rounds.
 
     Returns:
-        The smallest result.
+        The smallest result, and the moves that were not tried.
     """
-    best, waiting = start, [*moves]
-    while waiting and rounds > 0:
+    best, waiting, found = start, [*moves], [start]
+    while waiting and rounds > 0 and found:
         rounds -= 1
-        groups, waiting = groups_of(waiting, width)
-        before = sizes(best)
-        changes = {moved(best.change, group): group for group in groups}
-        found = evaluate([*changes])
-        helpful: list[tuple[int, LocalMove]] = []
-        for each in found:
-            after = sizes(each)
-            helpful += [(move.saved(before, after), move) for move in changes[each.change]]
-        kept, others = _kept([each for each in helpful if each[0] > 0])
-        together = evaluate([moved(best.change, kept)]) if kept else []
-        best = min([best, *found, *together], key=cost)
-        waiting = [*others, *waiting]
-        if not found:  # The budget is used up.
-            break
-    return best
+        draft = _Draft(best.change, dict(sizes(best)))
+        for _ in range(steps):
+            groups, waiting = groups_of(waiting, width)
+            changes = {moved(draft.change, group): group for group in groups}
+            found = evaluate([*changes]) if groups else []
+            tried = [(move, sizes(each)) for each in found for move in changes[each.change]]
+            waiting = [*draft.keep(tried), *waiting]
+            best = min([best, *found], key=cost)
+        best = min([best, *evaluate([draft.change])], key=cost)
+    return best, waiting
 
 
-def _kept(helpful: list[tuple[int, LocalMove]]) -> tuple[list[LocalMove], list[LocalMove]]:
-    """Returns the moves to make together, and those that adjust a function of one of them."""
-    kept: list[LocalMove] = []
-    others: list[LocalMove] = []
-    adjusted: set[int] = set()
-    for _, each in sorted(helpful, key=lambda it: -it[0]):
-        if adjusted.isdisjoint(each.adjustments):
-            kept.append(each)
-            adjusted.update(each.adjustments)
-        else:
-            others.append(each)
-    return kept, others
+@dataclass
+class _Draft:
+    """A change of moves that each helped, which is not evaluated.
+
+    Attributes:
+        change: The change.
+        sizes: What each function is expected to have with it.
+    """
+
+    change: Change
+    sizes: dict[str, int]
+
+    def keep(self, tried: Iterable[tuple[LocalMove, Mapping[str, int]]]) -> list[LocalMove]:
+        """Adds moves that help. Returns those that help functions of others that help more.
+
+        Args:
+            tried: Moves with the sizes of functions after them.
+        """
+        helpful = [(move.saved(self.sizes, after), move, after) for move, after in tried]
+        kept: list[LocalMove] = []
+        others: list[LocalMove] = []
+        taken: set[str] = set()
+        for saved, move, after in sorted(helpful, key=lambda it: -it[0]):
+            if saved <= 0:
+                break
+            if taken.isdisjoint(move.functions):
+                kept.append(move)
+                taken |= move.functions
+                self.sizes |= {name: after.get(name, 0) for name in move.functions}
+            else:
+                others.append(move)
+        self.change = moved(self.change, kept)
+        return others
 
 
 def groups_of(
@@ -193,12 +218,6 @@ def moved(change: Change, moves: Iterable[LocalMove]) -> Change:
         calls |= each.calls
         adjustments |= {k: adjustments.get(k, ()) + it for k, it in each.adjustments.items()}
     return change.decide(calls).toggle(adjustments)
-
-
-# Adjusts single functions: each evaluation tries one adjustment in every function at once.
-#
-# After inlining, what LLVM does to a function has next to nothing to do with others, so that each
-# keeps what was best for it.
 
 
 @dataclass(frozen=True)
@@ -249,71 +268,20 @@ def frame_pointers(
     return {functions[name]: (FRAME_POINTER,) for name in large if name in functions}
 
 
-def adjust_functions(
-    start: Evaluation,
-    functions: Mapping[str, int],
-    adjustments: Sequence[str],
-    evaluate: Callable[[Sequence[Change]], list[Evaluation]],
-    cost: Callable[[Evaluation], tuple[int, int]],
-    sizes: Callable[[Evaluation], Mapping[str, int]],
-) -> Evaluation:
-    """Gives each function the adjustments with which it is smallest.
+def adjusting(functions: Mapping[str, int], adjustments: Iterable[str]) -> list[LocalMove]:
+    """Returns the moves that each add an adjustment to a function, or take it away.
 
-    Each adjustment is tried alone in all functions, and taken away from those that have it. Then
-    each function has its best, its best two, and all that helped alone.
+    After inlining, what LLVM does to a function has next to nothing to do with others.
 
     Args:
-        start: Where to begin.
         functions: The numbers of the functions by name.
-        adjustments: The adjustments.
-        evaluate: Evaluates changes, as far as the budget goes.
-        cost: What is to be small.
-        sizes: What each function has of that, by name.
-
-    Returns:
-        The smallest result.
+        adjustments: The adjustments, the most promising first.
     """
-    before = sizes(start)
-    present = {name: functions[name] for name in before if name in functions}
-    changes = {
-        start.change.toggle(dict.fromkeys(present.values(), (text,))): text for text in adjustments
-    }
-    found = evaluate([*changes]) if present else []
-    after = {changes[each.change]: sizes(each) for each in found}
-    helpful: dict[str, list[str]] = {}
-    for name in present:
-        left = {text: each.get(name, before[name]) for text, each in after.items()}
-        better = [text for text in left if left[text] < before[name]]
-        # The best last, since it replaces what sets the same option.
-        helpful[name] = sorted(better, key=lambda text: -left[text])
-    choices = [
-        {name: texts[-count:] for name, texts in helpful.items() if texts}
-        for count in (1, 2, len(adjustments))
+    return [
+        LocalMove(frozenset([name]), {}, {index: (text,)})
+        for text in adjustments
+        for name, index in functions.items()
     ]
-    together = _best_of(choices, start.change, present, evaluate, sizes)
-    return min([start, *found, *together], key=cost)
-
-
-def _best_of(
-    choices: Sequence[Mapping[str, Sequence[str]]],
-    change: Change,
-    functions: Mapping[str, int],
-    evaluate: Callable[[Sequence[Change]], list[Evaluation]],
-    sizes: Callable[[Evaluation], Mapping[str, int]],
-) -> list[Evaluation]:
-    """Evaluates choices of adjustments by function, and the best of them for each function."""
-
-    def changed(choice: Mapping[str, Sequence[str]]) -> Change:
-        return change.toggle({functions[name]: texts for name, texts in choice.items()})
-
-    by_change = {changed(choice): choice for choice in choices if choice}
-    found = evaluate([*by_change])
-    tried = [(by_change[each.change], sizes(each)) for each in found]
-    best = {
-        name: min(tried, key=lambda it: it[1].get(name, 0))[0][name] for name in choices[0] if tried
-    }
-    final = changed(best)
-    return found if not best or final in by_change else [*found, *evaluate([final])]
 
 
 # Takes the mark of -Oz off functions that have fewer instructions without it.

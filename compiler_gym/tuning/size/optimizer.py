@@ -17,7 +17,7 @@ from compiler_gym.tuning.size.moves import (
     FRAME_POINTER,
     LocalMove,
     Move,
-    adjust_functions,
+    adjusting,
     climb,
     climb_locally,
     frame_pointers,
@@ -44,11 +44,10 @@ _MARKS = ("mark-for-size<Oz>",)
 # Before the passes of clang, or with this in place of them.
 _IN_PLACE_OF_CLANGS = ("skip-rest",)
 
-# How many sets of options are tried first, how many groups of local moves from the same place, and
-# how often: as many as make ten evaluations with what comes of the groups.
+# How many sets of options are tried first, and how often groups of local moves: as many as make ten
+# evaluations with what comes of them.
 _FIRST_OPTIONS = 2
-_FIRST_WIDTH = 3
-_FIRST_ROUNDS = 2
+_FIRST_STEPS = 7
 
 # If so many different results are wrong, those that have more in common with them are not tried.
 _MAX_WRONG = 8
@@ -144,7 +143,8 @@ class Optimizer:
         self._advice = advice
         self._is_unmarked = is_unmarked
         self._ranking = ranking
-        self._untried: tuple[Change, ...] = ()
+        self._untried_options: tuple[Change, ...] = ()
+        self._untried_adjustments: list[LocalMove] = []
         self.watch = watch
         self._seen: list[Evaluation] = []
         self._verdicts: dict[str, str] = {}
@@ -200,7 +200,7 @@ class Optimizer:
             before = self.best
             self._run("unmark", self._unmark)
             self._run("callees", lambda: locally(inlining.moves_of_callees(self.best.change)))
-            self._run("functions", lambda: self._adjust_functions(self._adjustments))
+            self._run("functions", self._adjust_functions)
             self._run("options", lambda: self._climb(self._toggles()))
             self._run("calls", lambda: locally(inlining.moves_of_calls(self.best.change)))
             if self.best is before or self.evaluator.budget.is_over:
@@ -237,7 +237,7 @@ class Optimizer:
             recipe = recipe_of(self.best.change, functions, sites, self._is_past_portfolio)
             self._memory.keep(unit, self._start, recipe, self.size(self.best))
 
-    def _run(self, stage: str, search: Callable[[], None]) -> None:
+    def _run(self, stage: str, search: Callable[[], object]) -> None:
         """Runs a part of the search if there is time, and ends with a result that is right."""
         if self.evaluator.budget.is_over:
             return
@@ -333,22 +333,16 @@ class Optimizer:
             self._functions,
             self._adjustments,
         )
-        belief = expectations.belief()
-        left, least, local = [*self._ranking.candidates], 0.0, None
-        chosen = expectations.decide(belief.choose(left, least))
-        for _ in range(min(_FIRST_OPTIONS, len(left))):
-            change = belief.choose(left, least)
-            left.remove(change)
+        sets, chosen = expectations.option_sets(), None
+        for _ in range(_FIRST_OPTIONS):
+            change = sets.next()
+            chosen = expectations.decide(change) if chosen is None else chosen
             for each in self.evaluator.evaluate([moved(self._framed(change), chosen)]):
-                result = math.log(max(self.size(each), 1) / max(before, 1))
-                if local is None:
-                    # What the model does not expect of the first is due to calls and functions.
-                    local = result - belief.expected(change)
-                belief.learn(change, result - local)
-                least = min(least, result - local)
-        self._untried = tuple(left)
+                sets.learn(change, math.log(max(self.size(each), 1) / max(before, 1)))
+        self._untried_options = tuple(sets.left)
         moves = expectations.local_moves(self._sizes(self.baseline), self._sizes(self.leading))
-        self._climb_locally(moves, _FIRST_WIDTH, _FIRST_ROUNDS)
+        untried = self._climb_locally(moves, 1, _FIRST_STEPS, 1)
+        self._untried_adjustments = [each for each in untried if each.adjustments]
 
     def _framed(self, change: Change) -> Change:
         """Returns a change with frame pointers in functions whose unwinding takes many bytes."""
@@ -359,7 +353,7 @@ class Optimizer:
 
     @cached_property
     def _functions(self) -> dict[str, int]:
-        return list_functions(self.evaluator)
+        return list_functions(self.evaluator) if self._directs_clang else {}
 
     @property
     def _adjustments(self) -> list[str]:
@@ -387,22 +381,19 @@ class Optimizer:
 
     def _toggles(self) -> list[Move]:
         moves = toggles(self._has_passes, self._with_experimental)
-        options = [partial(with_options_of, each) for each in self._untried]
-        self._untried = ()
+        options = [partial(with_options_of, each) for each in self._untried_options]
+        self._untried_options = ()
         if self.best.change.sequence:
             moves.append(without_sequence)
         return [*options, *moves]
 
-    def _adjust_functions(self, names: Sequence[str]) -> None:
-        if self._directs_clang:
-            adjust_functions(
-                self.leading,
-                self._functions,
-                names,
-                self.evaluator.evaluate,
-                self._cost,
-                self._sizes,
-            )
+    def _adjust_functions(self) -> None:
+        """Adjusts functions, at first as the model expects it."""
+        present = self._sizes(self.leading).keys() & self._functions.keys()
+        functions = {name: each for name, each in self._functions.items() if name in present}
+        moves = self._untried_adjustments or adjusting(functions, self._adjustments)
+        self._untried_adjustments = []
+        self._climb_locally(moves)
 
     def _unmark(self) -> None:
         """The mark that -Oz gives to functions is about bytes."""
@@ -416,9 +407,10 @@ class Optimizer:
     def _climb(self, moves: Sequence[Move]) -> None:
         climb(self.leading, moves, self.evaluator.evaluate, self._cost)
 
-    def _climb_locally(self, moves: Sequence[LocalMove], *limits: int) -> None:
+    def _climb_locally(self, moves: Sequence[LocalMove], *limits: int) -> list[LocalMove]:
+        """Returns the moves that were not tried."""
         evaluate = self.evaluator.evaluate
-        climb_locally(self.leading, moves, evaluate, self._cost, self._sizes, *limits)
+        return climb_locally(self.leading, moves, evaluate, self._cost, self._sizes, *limits)[1]
 
     def _settle(self) -> None:
         """Makes the smallest result that is right the best."""

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from compiler_gym.tuning.changes.local_training import train_calls, train_functions
-from compiler_gym.tuning.changes.training import fit, order_of_adjustments, train
+from compiler_gym.tuning.changes.training import fit, train
 from compiler_gym.tuning.size.compilation import Change
+from compiler_gym.tuning.size.function_gains import Expected
 
 
 def test_fit_recovers_weights():
@@ -22,17 +23,6 @@ def test_fit_recovers_weights():
     np.testing.assert_allclose(found, weights, atol=4e-3)
     np.testing.assert_allclose(np.sqrt(np.diag(covariance)), 0.005, atol=1e-3)
     assert noise**0.5 == pytest.approx(1e-3, rel=0.3)
-
-
-def test_adjustments_are_ordered_by_their_additional_gain():
-    def row(**adjustments):
-        sizes = {name: {"functions": each} for name, each in adjustments.items()}
-        return {"functions": [100, 100], "start": {"loaded": 200}, "adjustments": sizes}
-
-    # The second helps less than the third alone, but more after the first.
-    rows = [row(gvn=[80, 100], licm=[100, 90], sroa=[85, 100])]
-    assert order_of_adjustments(rows) == ["gvn", "licm", "sroa"]
-    assert order_of_adjustments([{"functions": []}]) == []
 
 
 def test_train_functions():
@@ -53,14 +43,16 @@ def test_train_functions():
                 "adjustments": {"licm": {"functions": after.tolist()}},
             }
         )
-    model = train_functions(rows, ["frame-pointer=all", "licm"])
+    model = train_functions(rows)
     functions = {
         "many": {"bytes": 100, "unwinding": 0, "Loads": 18},
         "few": {"bytes": 100, "unwinding": 0, "Loads": 2},
     }
     expected = model.expected(functions, ["licm"])
-    assert expected["many"]["licm"] > 5 and expected["few"]["licm"] < -2
-    assert train_functions([{"changes": []}], ["licm"]).expected(functions, ["licm"]) == {}
+    many, few = expected["many"]["licm"], expected["few"]["licm"]
+    assert many.saved > 5 and few.saved < -2
+    assert many.improvement > 5 and abs(few.improvement) < 1
+    assert train_functions([{"changes": []}]).expected(functions, ["licm"]) == {}
 
 
 def test_train_calls():
@@ -77,19 +69,21 @@ def test_train_calls():
     model = train_calls(rows)
     asked = [{"size": size, "inline": 1.0} for size in (5.0, 38.0)]
     small, large = model.expected(asked)
-    assert small == pytest.approx(30, abs=5) and large == pytest.approx(-36, abs=5)
+    assert small.saved == pytest.approx(30, abs=5) and large.saved == pytest.approx(-36, abs=5)
+    assert small.improvement == pytest.approx(30, abs=5)
+    assert large.improvement == pytest.approx(0, abs=0.5)
     assert model.expected([]) == []
-    assert train_calls([{}]).expected([{"size": 5.0}]) == [0]
+    assert train_calls([{}]).expected([{"size": 5.0}]) == [Expected(0, 0)]
 
 
 def test_train():
     def trial(option, loaded):
-        return {"change": {"options": [option]}, "loaded": loaded}
+        return {"change": {"options": [option]}, "code": loaded - 100, "loaded": loaded}
 
     rows = [
         {
             "features": {"log_text": float(number)},
-            "baseline": {"loaded": 1000},
+            "baseline": {"code": 900, "loaded": 1000},
             "changes": [trial("-a", 950 - number), trial("-b", 1010), trial("-b", 9000)],
         }
         for number in range(10)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from compiler_gym.tuning.size.compilation import Change
 from compiler_gym.tuning.size.evaluator import Evaluation
-from compiler_gym.tuning.size.moves import LocalMove, climb, climb_locally
+from compiler_gym.tuning.size.moves import LocalMove, adjusting, climb, climb_locally, groups_of
 from compiler_gym.tuning.size.object_file import ObjectFile
 
 
@@ -63,7 +63,7 @@ def test_ends_when_the_budget_does():
     assert len(landscape.asked) == 5
 
 
-def climbed_locally(landscape, functions=lambda index: {f"f{index}"}):
+def climbed_locally(landscape, functions=lambda index: {f"f{index}"}, **limits):
     moves = [
         LocalMove(frozenset(functions(index)), {index: True})
         for index in range(len(landscape.weights))
@@ -74,35 +74,56 @@ def climbed_locally(landscape, functions=lambda index: {f"f{index}"}):
         landscape.evaluate,
         lambda each: (each.object.text, 0),
         lambda each: each.object.functions,
+        **limits,
     )
+
+
+def own_and_main(index):
+    return {f"f{index}", "main"}
 
 
 def test_moves_of_different_functions_are_tried_at_once():
     landscape = Landscape([3, -1, 5, 0, 7] * 4)
-    best = climbed_locally(landscape)
-    assert best.object.text == 1000 - 15 * 4
+    best, untried = climbed_locally(landscape)
+    assert best.object.text == 1000 - 15 * 4 and untried == []
     # All, and then those that helped.
     assert len(landscape.asked) == 2
 
 
 def test_moves_of_the_same_function_are_tried_one_by_one():
-    landscape = Landscape([3, -1, 5, 0, 7] * 4)
-    best = climbed_locally(landscape, lambda index: {f"f{index}", "main"})
-    assert best.object.text == 1000 - 15 * 4
-    assert len(landscape.asked) == 20 + 3
+    landscape = Landscape([3, -1, 5, 0, 7, 2])
+    best, _ = climbed_locally(landscape, own_and_main)
+    assert best.object.text == 1000 - 17
+    # Four, and four more with the best of these.
+    assert [len(each.calls) for each in landscape.asked[:8]] == [1] * 4 + [2] * 4
+
+
+def test_what_helped_is_part_of_what_is_tried_next():
+    landscape = Landscape([3, -1, 5])
+    best, _ = climbed_locally(landscape, own_and_main, width=1, steps=3)
+    decided = [[index for index, _ in each.calls] for each in landscape.asked]
+    assert decided == [[0], [0, 1], [0, 2], [0, 2]]
+    assert best.change.calls == ((0, True), (2, True))
+
+
+def test_no_more_rounds_than_wanted():
+    landscape = Landscape([1] * 40)
+    best, untried = climbed_locally(landscape, own_and_main, width=1, steps=3, rounds=2)
+    assert best.object.text == 1000 - 6 and len(landscape.asked) == 8
+    assert [index for each in untried for index in each.calls] == [*range(6, 40)]
 
 
 def test_what_is_no_gain_together_is_not_taken():
-    best = climbed_locally(Landscape([3, 9, 5], bad=(0, 1)))
+    best, _ = climbed_locally(Landscape([3, 9, 5], bad=(0, 1)))
     assert best.change == Change()
-    best = climbed_locally(Landscape([3, 9, 5], bad=(0, 1)), lambda index: {f"f{index}", "main"})
-    assert best.change.calls == ((1, True),)
+    best, _ = climbed_locally(Landscape([3, 9, 5], bad=(0, 1)), own_and_main)
+    assert best.change.calls == ((1, True), (2, True))
 
 
 def test_local_moves_end_when_the_budget_does():
-    landscape = Landscape([1] * 40, budget=5)
-    best = climbed_locally(landscape, lambda index: {f"f{index}", "main"})
-    assert best.object.text == 999 and len(landscape.asked) == 5
+    landscape = Landscape([1] * 40, budget=3)
+    best, untried = climbed_locally(landscape, own_and_main)
+    assert best.object.text == 999 and len(landscape.asked) == 3 and untried
 
 
 def test_the_best_adjustment_of_a_function_is_kept_and_others_are_tried_with_it():
@@ -120,13 +141,23 @@ def test_the_best_adjustment_of_a_function_is_kept_and_others_are_tried_with_it(
         asked.extend(changes)
         return [evaluation(change) for change in changes]
 
-    best = climb_locally(
+    best, _ = climb_locally(
         evaluation(Change()),
-        [LocalMove(frozenset(["f"]), {}, {4: (text,)}) for text in saved],
+        adjusting({"f": 4}, saved),
         evaluate,
         lambda each: (each.object.text, 0),
         lambda each: each.object.functions,
     )
     assert best.change == Change(functions=((4, ("gvn", "licm")),))
-    # Each alone, the best, the two that helped less with it, and the one that helped again.
-    assert len(asked) == 4 + 1 + 2 + 1
+    # Each alone, the two that helped less with the best of them, and the result.
+    assert len(asked) == 4 + 2 + 1
+
+
+def test_adjustments_are_grouped_by_their_order():
+    moves = adjusting({"f": 4, "g": 7}, ["licm", "gvn"])
+    groups, rest = groups_of(moves, 5)
+    assert [[each.adjustments for each in group] for group in groups] == [
+        [{4: ("licm",)}, {7: ("licm",)}],
+        [{4: ("gvn",)}, {7: ("gvn",)}],
+    ]
+    assert rest == []

@@ -9,8 +9,8 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 
 from compiler_gym.tuning.size.boosted_trees import BoostedTrees, trees_of
 from compiler_gym.tuning.size.call_gains import CallFeatures, CallGains
-from compiler_gym.tuning.size.compilation import NO_CHANGE
-from compiler_gym.tuning.size.expectations import Expectations
+from compiler_gym.tuning.size.compilation import NO_CHANGE, Change
+from compiler_gym.tuning.size.expectations import Expectations, OptionSets
 from compiler_gym.tuning.size.function_gains import FunctionGains, function_features
 from compiler_gym.tuning.size.inlining import Inlining, list_call_sites
 from compiler_gym.tuning.size.moves import list_functions, moved
@@ -27,6 +27,9 @@ _NODE = np.dtype(
         ("is_leaf", np.uint8),
     ]
 )
+
+
+_NO_CALLS = CallGains((), trees_of(0.0, []), trees_of(0.0, []))
 
 
 def step(threshold, low, high):
@@ -56,9 +59,11 @@ def test_gains_are_by_function_and_adjustment():
         "f": {"bytes": 100, "unwinding": 20, "Loads": 8},
         "g": {"bytes": 40, "unwinding": 0, "Loads": 1},
     }
-    model = FunctionGains(("Loads",), {"licm": step(4, 0.1, -0.2)})
+    model = FunctionGains(("Loads",), {"licm": step(4, -0.1, 0.2)}, {"licm": step(4, 0.05, 0.25)})
     gains = model.expected(features, ["gvn", "licm"])
-    assert gains == {"f": {"licm": pytest.approx(24)}, "g": {"licm": pytest.approx(-4)}}
+    f, g = gains["f"]["licm"], gains["g"]["licm"]
+    assert (f.saved, f.improvement) == (pytest.approx(24), pytest.approx(30))
+    assert (g.saved, g.improvement) == (pytest.approx(-4), pytest.approx(2))
     assert model.expected({}, ["licm"]) == model.expected(features, ["gvn"]) == {}
 
 
@@ -101,8 +106,11 @@ def test_features_of_decisions(parts):
 
 
 def test_all_that_is_expected_to_help_is_done_at_once(parts):
-    small = FunctionGains(("bytes",), {"licm": step(1e6, -0.1, 0), "simplifycfg": step(0, 0, 0.1)})
-    it = expectations(parts, small, CallGains(("inline",), step(0.5, -1.0, 1.0)))
+    saved = {"licm": step(1e6, 0.1, 0), "simplifycfg": step(0, 0, -0.1)}
+    calls = step(0.5, 1.0, -1.0)
+    it = expectations(
+        parts, FunctionGains(("bytes",), saved, saved), CallGains(("inline",), calls, calls)
+    )
     chosen = it.decide(NO_CHANGE)
     change = moved(NO_CHANGE, chosen)
     # LLVM inlines twice, which is said to cost bytes.
@@ -114,8 +122,8 @@ def test_all_that_is_expected_to_help_is_done_at_once(parts):
 
 
 def test_what_does_harm_is_taken_back_first(parts):
-    harm = FunctionGains(("bytes",), {"licm": step(1e6, -0.1, 0)})
-    it = expectations(parts, harm, CallGains((), trees_of(0.0, [])))
+    saved = {"licm": step(1e6, 0.1, 0)}
+    it = expectations(parts, FunctionGains(("bytes",), saved, saved), _NO_CALLS)
     change = moved(NO_CHANGE, it.decide(NO_CHANGE))
     before = dict.fromkeys(parts.functions, 100)
     first, *others = it.local_moves(before, {**before, "fold": 101})
@@ -128,3 +136,48 @@ def test_what_does_harm_is_taken_back_first(parts):
     assert {*texts} == {("simplifycfg",), ("licm",)}
     # Nothing is expected of functions that clang's object file does not have.
     assert texts.count(("licm",)) == len(parts.functions) - 3
+
+
+def test_what_may_save_most_is_tried_first(parts):
+    """Adjustments that save nothing on average may still be worth a try."""
+    saved = dict.fromkeys(["licm", "simplifycfg"], step(0, 0, -0.1))
+    improvement = {"licm": step(0, 0, 0.01), "simplifycfg": step(0, 0, 0.03)}
+    it = expectations(parts, FunctionGains(("bytes",), saved, improvement), _NO_CALLS)
+    assert it.decide(NO_CHANGE) == []
+    sizes = parts.baseline.object.functions
+    moves = [each for each in it.local_moves(sizes, sizes) if {*each.functions} <= {*sizes}]
+    of_main = [it for each in moves if "main" in each.functions for it in each.adjustments.values()]
+    assert of_main == [("simplifycfg",), ("licm",)]
+    largest = max(sizes, key=lambda name: sizes[name] + parts.baseline.object.unwinding[name])
+    assert moves[0].functions == {largest}
+
+
+class _Belief:
+    """Expects the same of all sets, and chooses the last."""
+
+    def __init__(self):
+        self.least = []
+        self.learned = []
+
+    def choose(self, candidates, least):
+        self.least.append(least)
+        return candidates[-1]
+
+    def expected(self, change):
+        return -0.02
+
+    def learn(self, change, result):
+        self.learned.append((change, result))
+
+
+def test_sets_of_options_are_judged_without_what_the_moves_do():
+    belief, first, second = _Belief(), Change(("-a",)), Change(("-b",))
+    sets = OptionSets(belief, [second, first])
+    assert sets.next() == first
+    sets.learn(first, -0.10)
+    assert sets.next() == second and sets.left == []
+    sets.learn(second, -0.11)
+    (_, one), (_, two) = belief.learned
+    assert (one, two) == (pytest.approx(-0.02), pytest.approx(-0.03))
+    # With the moves, any first set is smaller than no change; the second is to beat the first.
+    assert belief.least[0] > 0.5 and belief.least[1] == pytest.approx(-0.02)

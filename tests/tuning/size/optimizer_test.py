@@ -131,10 +131,11 @@ def test_fewest_instructions(compilation, start):
 def test_functions_are_adjusted_by_the_sizes_of_the_objective(compilation, start, monkeypatch):
     asked = []
 
-    def adjust_functions(leading, functions, adjustments, evaluate, cost, sizes):
+    def climb_locally(leading, moves, evaluate, cost, sizes, *limits):
         asked.append((sizes(leading), leading.object))
+        return leading, []
 
-    monkeypatch.setattr(optimizer, "adjust_functions", adjust_functions)
+    monkeypatch.setattr(optimizer, "climb_locally", climb_locally)
     for objective in (Objective.INSTRUCTIONS, Objective.ALL):
         searched(start(compilation, evaluations=40, objective=objective), objective)
     assert asked[0][0] == asked[0][1].instructions

@@ -7,7 +7,7 @@ import numpy as np
 
 from compiler_gym.tuning.size.boosted_trees import BoostedTrees, trees_of
 from compiler_gym.tuning.size.call_gains import CallGains
-from compiler_gym.tuning.size.function_gains import FunctionGains, rows_of
+from compiler_gym.tuning.size.function_gains import FunctionGains, GainTrees, rows_of
 from compiler_gym.tuning.size.moves import FRAME_POINTER
 
 _SETTINGS = {
@@ -47,7 +47,7 @@ def train_functions(rows: Sequence[Row]) -> FunctionGains:
     """
     adjusted = [row for row in rows if row.get("adjustments")]
     if not adjusted:
-        return FunctionGains((), {}, {})
+        return FunctionGains((), {})
     features = [each for row in adjusted for each in row["function_features"]]
     names = tuple(sorted({name for each in features for name in each}))
     values = rows_of(features, names)
@@ -55,15 +55,13 @@ def train_functions(rows: Sequence[Row]) -> FunctionGains:
     totals = np.concatenate([np.full(len(row["functions"]), _total(row)) for row in adjusted])
     weights = np.minimum(sizes / totals, _MOST_WEIGHT)
     used = (sizes > 0) & np.array([*map(bool, features)])
-    saved, improvement = {}, {}
+    trees = {}
     # Where to use frame pointers is known without a model.
     for name in sorted({name for row in adjusted for name in row["adjustments"]} - {FRAME_POINTER}):
         after = np.concatenate([_after(row, name) for row in adjusted])
         shares = np.clip(1 - after[used] / sizes[used], -_CLIP, _CLIP)
-        saved[name] = _fit(values[used], shares, weights[used], _OF_FUNCTIONS)
-        positive = np.maximum(shares, 0)
-        improvement[name] = _fit(values[used], positive, weights[used], _OF_FUNCTIONS)
-    return FunctionGains(names, saved, improvement)
+        trees[name] = _fit(values[used], shares, weights[used], _OF_FUNCTIONS)
+    return FunctionGains(names, trees)
 
 
 def train_calls(rows: Sequence[Row]) -> CallGains:
@@ -74,7 +72,7 @@ def train_calls(rows: Sequence[Row]) -> CallGains:
     """
     decided = [row for row in rows if row.get("decisions")]
     if not decided:
-        return CallGains((), trees_of(0.0, []), trees_of(0.0, []))
+        return CallGains((), GainTrees(trees_of(0.0, []), trees_of(0.0, [])))
     decisions = [each for row in decided for each in row["decisions"]]
     names = tuple(sorted({name for each in decisions for name in each["features"]}))
     values = rows_of([each["features"] for each in decisions], names)
@@ -82,11 +80,7 @@ def train_calls(rows: Sequence[Row]) -> CallGains:
     saved = -np.clip([each["code"] for each in decisions], -_CLIP_OF_CALLS, _CLIP_OF_CALLS)
     roots = np.sign(saved) * np.sqrt(np.abs(saved))
     weights = np.repeat([max(count, _LEAST_DECISIONS) ** -0.5 for count in counts], counts)
-    return CallGains(
-        names,
-        _fit(values, roots, weights, _OF_CALLS),
-        _fit(values, np.maximum(roots, 0), weights, _OF_CALLS),
-    )
+    return CallGains(names, _fit(values, roots, weights, _OF_CALLS))
 
 
 def _total(row: Row) -> int:
@@ -100,6 +94,14 @@ def _after(row: Row, adjustment: str) -> np.ndarray:
 
 
 def _fit(
+    values: np.ndarray, saved: np.ndarray, weights: np.ndarray, settings: Mapping[str, float]
+) -> GainTrees:
+    """Fits trees to what changes saved."""
+    targets = (saved, np.maximum(saved, 0))
+    return GainTrees(*(_fit_mean(values, each, weights, settings) for each in targets))
+
+
+def _fit_mean(
     values: np.ndarray, targets: np.ndarray, weights: np.ndarray, settings: Mapping[str, float]
 ) -> BoostedTrees:
     """Fits trees to the mean of targets."""

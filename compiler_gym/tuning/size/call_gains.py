@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from compiler_gym.tuning.size.boosted_trees import BoostedTrees
-from compiler_gym.tuning.size.function_gains import Expected, rows_of
+from compiler_gym.tuning.size.function_gains import Expected, GainTrees, rows_of
 from compiler_gym.tuning.size.inlining import (
     Decided,
     DecidedCalls,
@@ -110,14 +109,12 @@ class CallGains:
 
     Attributes:
         features: The names of the features.
-        saved: Of the square root of the bytes that a decision saves; the negative one of those that
+        trees: Of the square root of the bytes that a decision saves; the negative one of those that
             it adds. So a few large effects do not hide many small ones.
-        improvement: The same, with 0 where it saves nothing.
     """
 
     features: tuple[str, ...]
-    saved: BoostedTrees
-    improvement: BoostedTrees
+    trees: GainTrees
 
     def expected(self, decisions: Sequence[Mapping[str, float]]) -> list[Expected]:
         """Returns the bytes that decisions are expected to save.
@@ -127,17 +124,12 @@ class CallGains:
         """
         if not decisions:
             return []
-        rows = rows_of(decisions, self.features)
-        saved, improvement = (
-            (np.sign(roots) * roots**2).tolist()
-            for roots in (self.saved.predict(rows), self.improvement.predict(rows))
-        )
-        return [*map(Expected, saved, improvement)]
+        roots = np.array(self.trees.predict(rows_of(decisions, self.features)))
+        return [Expected(*pair) for pair in (np.sign(roots) * roots**2).T.tolist()]
 
     def as_facts(self) -> dict[str, Any]:
         """Returns what :meth:`from_facts` reads."""
-        trees = [self.saved.as_facts(), self.improvement.as_facts()]
-        return {"features": self.features, "trees": trees}
+        return {"features": self.features, "trees": self.trees.as_facts()}
 
     @classmethod
     def from_facts(cls, facts: Mapping[str, Any]) -> "CallGains":
@@ -146,5 +138,4 @@ class CallGains:
         Raises:
             KeyError: If something is missing.
         """
-        saved, improvement = map(BoostedTrees.from_facts, facts["trees"])
-        return cls(tuple(facts["features"]), saved, improvement)
+        return cls(tuple(facts["features"]), GainTrees.from_facts(facts["trees"]))

@@ -27,6 +27,36 @@ class Expected:
     improvement: float
 
 
+@dataclass(frozen=True)
+class GainTrees:
+    """Trees that predict what a change saves.
+
+    Attributes:
+        saved: What it saves, on average.
+        improvement: The same, with 0 where it saves nothing.
+    """
+
+    saved: BoostedTrees
+    improvement: BoostedTrees
+
+    def predict(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Returns float64 [rows] of both, for float64 [rows, features]."""
+        return self.saved.predict(rows), self.improvement.predict(rows)
+
+    def as_facts(self) -> list[dict[str, Any]]:
+        """Returns what :meth:`from_facts` reads."""
+        return [self.saved.as_facts(), self.improvement.as_facts()]
+
+    @classmethod
+    def from_facts(cls, facts: Sequence[Mapping[str, Any]]) -> "GainTrees":
+        """Reads trees.
+
+        Raises:
+            KeyError: If something is missing.
+        """
+        return cls(*map(BoostedTrees.from_facts, facts))
+
+
 FunctionFeatures = Mapping[str, float]
 """Features of a function by name."""
 
@@ -53,13 +83,11 @@ class FunctionGains:
 
     Attributes:
         features: The names of the features.
-        saved: By adjustment: the bytes that it saves, divided by those of the function.
-        improvement: The same, with 0 where it saves nothing.
+        trees: By adjustment: of the bytes that it saves, divided by those of the function.
     """
 
     features: tuple[str, ...]
-    saved: Mapping[str, BoostedTrees]
-    improvement: Mapping[str, BoostedTrees]
+    trees: Mapping[str, GainTrees]
 
     def expected(
         self, functions: Mapping[str, FunctionFeatures], adjustments: Sequence[str]
@@ -70,26 +98,22 @@ class FunctionGains:
             functions: The features of the functions by name.
             adjustments: The adjustments; the model may not know all.
         """
-        known = [each for each in adjustments if each in self.saved]
+        known = [each for each in adjustments if each in self.trees]
         if not functions or not known:
             return {}
         rows = rows_of(functions.values(), self.features)
         sizes = np.array([it["bytes"] + it["unwinding"] for it in functions.values()])
-        saved, improvement = (
-            np.stack([trees[each].predict(rows) * sizes for each in known], axis=1).tolist()
-            for trees in (self.saved, self.improvement)
-        )
+        shares = np.array([self.trees[each].predict(rows) for each in known])
+        # By function, adjustment, and attribute of what is expected.
+        saved = (shares * sizes).transpose(2, 0, 1).tolist()
         return {
-            name: dict(zip(known, map(Expected, *pair), strict=True))
-            for name, pair in zip(functions, zip(saved, improvement, strict=True), strict=True)
+            name: {text: Expected(*pair) for text, pair in zip(known, pairs, strict=True)}
+            for name, pairs in zip(functions, saved, strict=True)
         }
 
     def as_facts(self) -> dict[str, Any]:
         """Returns what :meth:`from_facts` reads."""
-        trees = {
-            name: [self.saved[name].as_facts(), self.improvement[name].as_facts()]
-            for name in self.saved
-        }
+        trees = {name: each.as_facts() for name, each in self.trees.items()}
         return {"features": self.features, "trees": trees}
 
     @classmethod
@@ -99,11 +123,8 @@ class FunctionGains:
         Raises:
             KeyError: If something is missing.
         """
-        saved, improvement = (
-            {name: BoostedTrees.from_facts(each[index]) for name, each in facts["trees"].items()}
-            for index in (0, 1)
-        )
-        return cls(tuple(facts["features"]), saved, improvement)
+        trees = {name: GainTrees.from_facts(each) for name, each in facts["trees"].items()}
+        return cls(tuple(facts["features"]), trees)
 
 
 def rows_of(functions: Collection[FunctionFeatures], names: Sequence[str]) -> np.ndarray:

@@ -11,7 +11,7 @@ from compiler_gym.tuning.size.boosted_trees import BoostedTrees, trees_of
 from compiler_gym.tuning.size.call_gains import CallFeatures, CallGains
 from compiler_gym.tuning.size.compilation import NO_CHANGE, Change
 from compiler_gym.tuning.size.expectations import Expectations, OptionSets
-from compiler_gym.tuning.size.function_gains import FunctionGains, function_features
+from compiler_gym.tuning.size.function_gains import FunctionGains, GainTrees, function_features
 from compiler_gym.tuning.size.inlining import Inlining, list_call_sites
 from compiler_gym.tuning.size.moves import list_functions, moved
 from compiler_gym.tuning.size.object_file import ObjectFile
@@ -29,13 +29,17 @@ _NODE = np.dtype(
 )
 
 
-_NO_CALLS = CallGains((), trees_of(0.0, []), trees_of(0.0, []))
+_NO_CALLS = CallGains((), GainTrees(trees_of(0.0, []), trees_of(0.0, [])))
 
 
 def step(threshold, low, high):
     """Trees that are ``low`` up to a threshold of the first feature, and ``high`` above."""
     nodes = [(0, 0, threshold, 1, 2, 0), (low, 0, 0, 0, 0, 1), (high, 0, 0, 0, 0, 1)]
     return trees_of(0.0, [np.array(nodes, _NODE)])
+
+
+def both(trees):
+    return GainTrees(trees, trees)
 
 
 def test_trees_predict_as_those_that_were_fitted():
@@ -59,7 +63,7 @@ def test_gains_are_by_function_and_adjustment():
         "f": {"bytes": 100, "unwinding": 20, "Loads": 8},
         "g": {"bytes": 40, "unwinding": 0, "Loads": 1},
     }
-    model = FunctionGains(("Loads",), {"licm": step(4, -0.1, 0.2)}, {"licm": step(4, 0.05, 0.25)})
+    model = FunctionGains(("Loads",), {"licm": GainTrees(step(4, -0.1, 0.2), step(4, 0.05, 0.25))})
     gains = model.expected(features, ["gvn", "licm"])
     f, g = gains["f"]["licm"], gains["g"]["licm"]
     assert (f.saved, f.improvement) == (pytest.approx(24), pytest.approx(30))
@@ -106,11 +110,9 @@ def test_features_of_decisions(parts):
 
 
 def test_all_that_is_expected_to_help_is_done_at_once(parts):
-    saved = {"licm": step(1e6, 0.1, 0), "simplifycfg": step(0, 0, -0.1)}
-    calls = step(0.5, 1.0, -1.0)
-    it = expectations(
-        parts, FunctionGains(("bytes",), saved, saved), CallGains(("inline",), calls, calls)
-    )
+    saved = {"licm": both(step(1e6, 0.1, 0)), "simplifycfg": both(step(0, 0, -0.1))}
+    calls = both(step(0.5, 1.0, -1.0))
+    it = expectations(parts, FunctionGains(("bytes",), saved), CallGains(("inline",), calls))
     chosen = it.decide(NO_CHANGE)
     change = moved(NO_CHANGE, chosen)
     # LLVM inlines twice, which is said to cost bytes.
@@ -122,8 +124,8 @@ def test_all_that_is_expected_to_help_is_done_at_once(parts):
 
 
 def test_what_does_harm_is_taken_back_first(parts):
-    saved = {"licm": step(1e6, 0.1, 0)}
-    it = expectations(parts, FunctionGains(("bytes",), saved, saved), _NO_CALLS)
+    saved = {"licm": both(step(1e6, 0.1, 0))}
+    it = expectations(parts, FunctionGains(("bytes",), saved), _NO_CALLS)
     change = moved(NO_CHANGE, it.decide(NO_CHANGE))
     before = dict.fromkeys(parts.functions, 100)
     first, *others = it.local_moves(before, {**before, "fold": 101})
@@ -140,9 +142,11 @@ def test_what_does_harm_is_taken_back_first(parts):
 
 def test_what_may_save_most_is_tried_first(parts):
     """Adjustments that save nothing on average may still be worth a try."""
-    saved = dict.fromkeys(["licm", "simplifycfg"], step(0, 0, -0.1))
-    improvement = {"licm": step(0, 0, 0.01), "simplifycfg": step(0, 0, 0.03)}
-    it = expectations(parts, FunctionGains(("bytes",), saved, improvement), _NO_CALLS)
+    may_save = {"licm": 0.01, "simplifycfg": 0.03}
+    trees = {
+        text: GainTrees(step(0, 0, -0.1), step(0, 0, share)) for text, share in may_save.items()
+    }
+    it = expectations(parts, FunctionGains(("bytes",), trees), _NO_CALLS)
     assert it.decide(NO_CHANGE) == []
     sizes = parts.baseline.object.functions
     moves = [each for each in it.local_moves(sizes, sizes) if {*each.functions} <= {*sizes}]

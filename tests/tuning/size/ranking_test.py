@@ -9,7 +9,7 @@ from compiler_gym.tuning.size import ranking as module
 from compiler_gym.tuning.size.boosted_trees import trees_of
 from compiler_gym.tuning.size.call_gains import CallGains
 from compiler_gym.tuning.size.compilation import Change
-from compiler_gym.tuning.size.function_gains import FunctionGains
+from compiler_gym.tuning.size.function_gains import FunctionGains, GainTrees
 from compiler_gym.tuning.size.object_file import ObjectFile
 from compiler_gym.tuning.size.optimizer import Optimizer
 from compiler_gym.tuning.size.ranking import (
@@ -38,8 +38,8 @@ def small_ranking():
         covariance=np.eye(2) * 1e-4,
         noise=1e-6,
         candidates=(A, B),
-        functions=FunctionGains((), {}, {}),
-        calls=CallGains((), trees_of(0.0, []), trees_of(0.0, [])),
+        functions=FunctionGains((), {}),
+        calls=CallGains((), GainTrees(trees_of(0.0, []), trees_of(0.0, []))),
         about={"programs": 0},
     )
 
@@ -77,7 +77,7 @@ def test_as_json_and_back():
 def test_the_shipped_model_belongs_to_the_shipped_portfolio():
     ranking = shipped_ranking()
     assert {*ranking.candidates} == {each.change for each in shipped_portfolio()}
-    assert {*ranking.functions.saved} <= {*function_adjustments()}
+    assert {*ranking.functions.trees} <= {*function_adjustments()}
     assert ranking.about["programs"] > 100
     path = Path(module.__file__).with_name("ranking.json")
     assert path.read_text() == ranking.as_json()

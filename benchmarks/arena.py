@@ -62,7 +62,7 @@ class Arena:
         self.service = service
         self.replay = replay
         # What services have kept before must not help this one.
-        opts = ConnectionOpts(script_args=["--baseline_cache="])
+        opts = ConnectionOpts(script_args=["--baseline_cache=", "--sessions_before_large_pages=1"])
         self.connection = CompilerGymServiceConnection(service, opts).retain()
         action_space = self.connection.action_spaces[0]
         self.pipelines: list[str] = py_converters.message_to_python(action_space).names

@@ -27,11 +27,11 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "llvm_service/starter/LargePages.h"
+#include "compiler_gym/util/LargePages.h"
 
 namespace {
 
-using compiler_gym::starter::moveToLargePages;
+using compiler_gym::util::moveToLargePages;
 
 constexpr const char* kSocketVariable = "COMPILER_GYM_STARTER";
 constexpr const char* kPreloadVariable = "LD_PRELOAD";

@@ -27,6 +27,8 @@ struct Limits {
   int maxSpares = 8;
   // Maximum number of reproducers saved during the life of the service.
   int maxReproducers = 32;
+  // Sessions that have ended before new ones get large pages of code; see ForkServer.
+  int sessionsBeforeLargePages = 300;
   // Run one session at a time, in the process that the user has started, for use with a
   // debugger; see ForkServerProcess.
   bool isForeground = false;

@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <boost/filesystem/fstream.hpp>
 #include <chrono>
+#include <cstdio>
 #include <future>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -477,6 +479,45 @@ TEST_F(IsolatedServiceTest, ReproducerThatFailsIsTriedAgain) {
   const fs::path directory = crash();
   EXPECT_EQ(contentsOf(directory / "text"), "abc");
   EXPECT_TRUE(crash().empty());
+}
+
+// The bytes of code that a process has mapped from files.
+uint64_t codeInFiles(pid_t pid) {
+  std::istringstream maps(contentsOf("/proc/" + std::to_string(pid) + "/maps"));
+  uint64_t size = 0;
+  for (std::string line; std::getline(maps, line);) {
+    unsigned long begin = 0;
+    unsigned long end = 0;
+    const bool isCode = sscanf(line.c_str(), "%lx-%lx r-x", &begin, &end) == 2 &&
+                        line.find("r-xp") != std::string::npos;
+    if (isCode && line.find('/') != std::string::npos) size += end - begin;
+  }
+  return size;
+}
+
+TEST_F(IsolatedServiceTest, CodeOfLaterSessionsIsInLargePages) {
+  if (contentsOf("/sys/kernel/mm/transparent_hugepage/enabled").find("[never]") !=
+      std::string::npos) {
+    GTEST_SKIP() << "This machine has no large pages";
+  }
+  start({"--sessions_before_large_pages=3", "--spare_sessions=0"});
+  constexpr uint64_t kLargePage = 2 << 20;
+  const uint64_t before = codeInFiles(forkServer());
+  const int64_t early = client().startOn("known");
+  ASSERT_TRUE(client().step(early, {"append-a"}).ok());
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(client().end(client().startOn("known")).ok());
+  ASSERT_TRUE(eventually([&] { return codeInFiles(forkServer()) <= before - kLargePage; }));
+
+  const int64_t late = client().startOn("known");
+  EXPECT_EQ(client().textOf(late), "known");
+  EXPECT_EQ(client().textOf(early), "knowna");
+  // The early one is left, and not the pristine session from which it was copied.
+  EXPECT_TRUE(eventually([&] {
+    const std::vector<pid_t> processes = sessionProcesses();
+    return processes.size() == 3 &&
+           std::count_if(processes.begin(), processes.end(),
+                         [&](pid_t pid) { return codeInFiles(pid) >= before; }) == 1;
+  }));
 }
 
 TEST_F(IsolatedServiceTest, NoReproducers) {

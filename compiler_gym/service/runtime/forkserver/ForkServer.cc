@@ -29,6 +29,7 @@
 #include "compiler_gym/service/runtime/session/SessionLoop.h"
 #include "compiler_gym/service/runtime/wire/ServiceDescription.h"
 #include "compiler_gym/service/runtime/wire/SessionRecord.h"
+#include "compiler_gym/util/LargePages.h"
 
 namespace compiler_gym::runtime {
 
@@ -90,7 +91,10 @@ class ForkServer {
                                       {notices_.get(), POLLIN, 0}}};
       if (poll(files.data(), files.size(), -1) < 0) continue;
       if (files[2].revents != 0) readNotices();
-      if (files[1].revents != 0) reap(/*isReported=*/true);
+      if (files[1].revents != 0) {
+        reap(/*isReported=*/true);
+        moveIfWorthwhile();
+      }
       if (files[0].revents == 0) continue;
       Frame frame;
       if (!service_.receive(&frame, Clock::now() + kSendTimeout).ok()) return false;
@@ -180,6 +184,7 @@ class ForkServer {
       if (commandRunners_.erase(death.pid) > 0) runners.push_back(death.pid);
       death.peakKibibytes = usage.ru_maxrss;
       if (isReported) report(death);
+      ++ended_;
     }
     if (!runners.empty()) killLeftCommands();
     removeFilesOf(runners);
@@ -205,6 +210,19 @@ class ForkServer {
     }
   }
 
+  // Session processes begin without the pages of their program's file, and get them by page faults.
+  // The move takes as long as it saves in some hundred short sessions. A service that has had so
+  // many will probably have as many again.
+  void moveIfWorthwhile() {
+    if (hasMoved_ || limits_.sessionsBeforeLargePages == 0 ||
+        ended_ < limits_.sessionsBeforeLargePages) {
+      return;
+    }
+    hasMoved_ = true;
+    if (!util::moveToLargePages()) return;
+    service_.send(static_cast<uint16_t>(Method::kMoved), "", Clock::now() + kSendTimeout);
+  }
+
   void report(const Death& death) {
     std::string payload(sizeof(death), '\0');
     std::memcpy(payload.data(), &death, sizeof(death));
@@ -220,6 +238,8 @@ class ForkServer {
   FileDescriptor noticesOfSessions_;
   std::unordered_set<pid_t> commandRunners_;
   std::vector<pid_t> incompletelyRemoved_;
+  int ended_ = 0;
+  bool hasMoved_ = false;
   ServiceDescription description_;
 };
 

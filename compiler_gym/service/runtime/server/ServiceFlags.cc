@@ -59,6 +59,10 @@ DEFINE_int32(max_pristine_sessions, 256,
              "Number of sessions that are kept to start others on the same program quickly");
 DEFINE_int32(spare_sessions, 8,
              "How many copies of sessions may be made before they are asked for");
+DEFINE_int32(
+    sessions_before_large_pages, 300,
+    "After so many sessions, code moves to large pages of memory, if there is plenty of it. "
+    "Steps of later sessions are quicker. 0 means never");
 DEFINE_int32(max_reproducers, 32,
              "How many reproducers of crashes to save into --working_dir/reproducers");
 
@@ -102,6 +106,7 @@ std::optional<std::string> findNegativeLimit() {
       {"pristine_sessions_mib", FLAGS_pristine_sessions_mib},
       {"max_pristine_sessions", FLAGS_max_pristine_sessions},
       {"spare_sessions", FLAGS_spare_sessions},
+      {"sessions_before_large_pages", FLAGS_sessions_before_large_pages},
       {"max_reproducers", FLAGS_max_reproducers}};
   for (const auto& [name, value] : limits) {
     if (value < 0) return name;
@@ -118,6 +123,7 @@ Limits limitsOfFlags() {
   limits.pristineBytes = static_cast<size_t>(FLAGS_pristine_sessions_mib) << 20;
   limits.maxPristine = FLAGS_max_pristine_sessions;
   limits.maxSpares = FLAGS_spare_sessions;
+  limits.sessionsBeforeLargePages = FLAGS_sessions_before_large_pages;
   limits.maxReproducers = FLAGS_max_reproducers;
   if (FLAGS_max_message_bytes >= 0) {
     limits.maxMessageBytes = static_cast<size_t>(FLAGS_max_message_bytes);

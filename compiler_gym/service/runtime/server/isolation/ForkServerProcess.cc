@@ -120,6 +120,10 @@ Status ForkServerProcess::spawn(int control, int record) {
 void ForkServerProcess::watch() {
   Frame frame;
   while (channel_.receive(&frame, Clock::now() + kForever).ok()) {
+    if (frame.method() == Method::kMoved) {
+      LOG(INFO) << "The code of new sessions is in large pages now";
+      ++generation_;
+    }
     Death death = {};
     if (frame.method() != Method::kDied || frame.payload.size() != sizeof(death)) continue;
     std::memcpy(&death, frame.payload.data(), sizeof(death));

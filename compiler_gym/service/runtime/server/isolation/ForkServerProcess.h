@@ -3,6 +3,7 @@
 
 #include <grpcpp/support/status.h>
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -58,6 +59,8 @@ class ForkServerProcess {
 
   // Returns how the session process `pid` has ended. Waits for its end.
   std::optional<Death> waitForDeath(int pid, std::chrono::milliseconds limit);
+  // Grows when processes that start from now on are quicker than those before.
+  uint64_t generation() const { return generation_; }
   // True if the fork server was killed, and all session processes with it.
   bool hasEnded();
   // A new process has this number: from now on the above is about that.
@@ -80,6 +83,7 @@ class ForkServerProcess {
   const Limits limits_;
   Channel channel_;
   std::mutex sendMutex_;
+  std::atomic<uint64_t> generation_{0};
 
   std::mutex mutex_;
   std::function<void()> onEnd_;

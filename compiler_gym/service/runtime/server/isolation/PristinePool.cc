@@ -53,6 +53,8 @@ struct PristinePool::Entry {
   std::shared_ptr<const Benchmark> benchmark;
   Digest program = {};
   std::shared_ptr<SessionProcess> pristine;
+  // That of the fork server when the pristine session was started.
+  uint64_t generation = 0;
   // Observations of the pristine session; empty after one has failed.
   std::unordered_set<int32_t> observed;
   bool canObserve = true;
@@ -145,6 +147,8 @@ Status PristinePool::startFrom(Entry& entry, const std::string& key, const Origi
 
 Status PristinePool::prepare(Entry& entry, const std::string& key, const Origin& origin,
                              Deadline deadline, std::shared_ptr<SessionProcess>* failed) {
+  const uint64_t generation = forkServer_.generation();
+  if (std::exchange(entry.generation, generation) != generation) entry.pristine.reset();
   if (entry.pristine && entry.benchmark == origin.benchmark) return Status::OK;
   const Digest program = digestOf(*origin.benchmark);
   entry.benchmark = origin.benchmark;

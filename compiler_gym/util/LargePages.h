@@ -6,13 +6,13 @@
 
 #pragma once
 
-namespace compiler_gym::starter {
+namespace compiler_gym::util {
 
 // Copies what libraries and the program have in segments of at least 2 MB that are never written
 // to pages of 2 MB, which take its place. Leaves all as it is if the kernel has no such pages, or
-// if they would take more than an eighth of the memory that is available.
+// they would take more than an eighth of the memory that is available, and returns false then.
 //
 // No other thread may run.
-void moveToLargePages();
+bool moveToLargePages();
 
-}  // namespace compiler_gym::starter
+}  // namespace compiler_gym::util

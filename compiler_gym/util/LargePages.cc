@@ -1,4 +1,4 @@
-#include "llvm_service/starter/LargePages.h"
+#include "compiler_gym/util/LargePages.h"
 
 #include <fcntl.h>
 #include <link.h>
@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 
-namespace compiler_gym::starter {
+namespace compiler_gym::util {
 namespace {
 
 constexpr uintptr_t kPageSize = 2 << 20;
@@ -106,10 +106,12 @@ void move(const Range& range) {
 
 }  // namespace
 
-void moveToLargePages() {
-  if (isWorthwhile()) {
-    forEachRange(move);
+bool moveToLargePages() {
+  if (!isWorthwhile()) {
+    return false;
   }
+  forEachRange(move);
+  return true;
 }
 
-}  // namespace compiler_gym::starter
+}  // namespace compiler_gym::util

@@ -5,14 +5,14 @@
 #include <fstream>
 #include <string>
 
+#include "compiler_gym/util/LargePages.h"
 #include "llvm/AsmParser/Parser.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/raw_ostream.h"
-#include "llvm_service/starter/LargePages.h"
 
-namespace compiler_gym::starter {
+namespace compiler_gym::util {
 namespace {
 
 std::string firstLine(const char* path) {
@@ -75,14 +75,14 @@ TEST(LargePagesTest, CodeAndConstantsMoveAndStayTheSame) {
   ASSERT_NE(printed.find("fadd double %x, 1.5"), std::string::npos);
   const uint64_t before = mappedFromFile();
   ASSERT_GT(before, uint64_t{32} << 20);
-  moveToLargePages();
+  ASSERT_TRUE(moveToLargePages());
   // What is left are the ends of segments.
   EXPECT_LT(mappedFromFile(), uint64_t{16} << 20);
   EXPECT_EQ(printedModule(), printed);
   // A second move copies the pages of the first.
-  moveToLargePages();
+  ASSERT_TRUE(moveToLargePages());
   EXPECT_EQ(printedModule(), printed);
 }
 
 }  // namespace
-}  // namespace compiler_gym::starter
+}  // namespace compiler_gym::util

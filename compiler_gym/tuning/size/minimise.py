@@ -48,8 +48,9 @@ def minimise(
 
     That takes as many evaluations as the search had, but at least 24 and at most 30, and as many
     more to measure the parts that are left. If some of these turn out to cost nothing, they are
-    left out, and the rest is measured again. These evaluations do not count as those of the search.
-    If the clock ended the search, there is no least number.
+    left out, and the rest is measured again. To find out which can go together takes a few more.
+    These evaluations do not count as those of the search. If the clock ended the search, there is
+    no least number.
 
     Args:
         evaluator: The evaluator of the search.
@@ -68,8 +69,8 @@ def minimise(
     """
     limit = _limit(evaluator.budget)
     functions = list_functions(evaluator) if best.change.functions else {}
-    with evaluator.outside_budget(limit) as budget:
-        search = _Minimiser(evaluator.evaluate, budget, cost, sizes, is_right, functions)
+    search = _Minimiser(evaluator, limit, cost, sizes, is_right, functions)
+    with evaluator.outside_budget(limit):
         while (small := search.drop_free(best)) is not best:
             best = small  # Without one part, others may have become free.
     if not with_costs:
@@ -77,10 +78,10 @@ def minimise(
     while True:
         with evaluator.outside_budget(limit):
             measured = search.measure(best)
-            small = search.drop(best, [each.change for each in measured if each.is_free])
-            if small is best:
-                return best, [each.part for each in measured]
-            best = small
+        small = search.drop(best, [each.change for each in measured if each.is_free])
+        if small is best:
+            return best, [each.part for each in measured]
+        best = small
 
 
 def parts_of(change: Change) -> dict[str, Change]:
@@ -142,19 +143,19 @@ class _Measured:
 
 
 class _Minimiser:
-    """Leaves parts out, within a budget; see :func:`minimise`."""
+    """Leaves parts out, within the evaluator's budget; see :func:`minimise`."""
 
     def __init__(
         self,
-        evaluate: Callable[[Sequence[Change]], list[Evaluation]],
-        budget: Budget,
+        evaluator: Evaluator,
+        limit: int,
         cost: Cost,
         sizes: Sizes,
         is_right: Callable[[Evaluation], bool],
         functions: Mapping[str, int],
     ):
-        self._evaluate = evaluate
-        self._budget = budget
+        self._evaluator = evaluator
+        self._limit = limit
         self._cost = cost
         self._sizes = sizes
         self._functions = functions
@@ -164,7 +165,7 @@ class _Minimiser:
     def drop_free(self, best: Evaluation) -> Evaluation:
         """Returns the result without the parts that cost nothing, as far as the budget goes."""
         waiting = [*parts_of(best.change).values()]
-        while waiting and not self._budget.is_over:
+        while waiting and not self._evaluator.budget.is_over:
             found = self._without_each(best, waiting)
             free, split = [], []
             for part, each in zip(waiting, found, strict=True):
@@ -210,20 +211,24 @@ class _Minimiser:
 
     def _without_each(self, best: Evaluation, parts: Sequence[Change]) -> list[Evaluation | None]:
         changes = [without(best.change, [part]) for part in parts]
-        found = {each.change: each for each in self._evaluate(changes)}
+        found = {each.change: each for each in self._evaluator.evaluate(changes)}
         return [found.get(change) for change in changes]
 
     def drop(self, best: Evaluation, parts: Sequence[Change]) -> Evaluation:
-        """Leaves out all parts, or as many as can go together."""
+        """Leaves out all parts, or as many as can go together, with evaluations of its own."""
+        with self._evaluator.outside_budget(self._limit):
+            return self._drop(best, parts)
+
+    def _drop(self, best: Evaluation, parts: Sequence[Change]) -> Evaluation:
         if not parts:
             return best
-        for each in self._evaluate([without(best.change, parts)]):
+        for each in self._evaluator.evaluate([without(best.change, parts)]):
             if self._cost(each) <= self._cost(best) and self._passes(each):
                 return each
         if len(parts) == 1:
             return best
         middle = len(parts) // 2
-        return self.drop(self.drop(best, parts[:middle]), parts[middle:])
+        return self._drop(self._drop(best, parts[:middle]), parts[middle:])
 
     def _passes(self, found: Evaluation) -> bool:
         """Returns whether a result may replace the best. Checks are slow: none runs twice."""

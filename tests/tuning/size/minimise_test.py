@@ -96,6 +96,19 @@ def test_more_free_parts_than_evaluations(tmp_path):
     assert left.options == ("-13",) and parts == {"-13": 5}
 
 
+def test_parts_that_go_together_take_few_evaluations(tmp_path):
+    change, asked = Change(options=tuple(f"-{number}" for number in range(40))), []
+
+    def size(change):
+        asked.append(change)
+        return 100 - 5 * sum(each in change.options for each in ("-7", "-33"))
+
+    left, parts = minimised(size, change, tmp_path)
+    assert left.options == ("-7", "-33") and parts == {"-7": 5, "-33": 5}
+    # One for each part, one each time some are left out, and two to measure the rest.
+    assert len(asked) <= 50
+
+
 def test_no_check_runs_twice(tmp_path):
     change, checked = Change(options=("-a", "-b", "-c")), []
 

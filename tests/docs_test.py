@@ -1,75 +1,21 @@
-"""The Python of docs/ runs as it stands.
+"""The Python of docs/ runs as it stands. That of docs/guides/ is in guides_test.py.
 
-These have tests of their own: adding-a-pass.md needs the plugin built there, recipes.md a folder of
-programs (tests/contributing_test.py), security.md the service started there, and blocks marked
-``python NAME`` are something special.
+These have tests of their own: recipes.md needs a folder of programs (tests/contributing_test.py),
+security.md the service started there, and blocks marked ``python NAME`` are something special.
 """
-
-import re
 
 import pytest
 
 from compiler_gym.util.runfiles_path import runfiles_path
-from tests.document_code import code_blocks, run_python
+from tests.document_code import blocks_of_pages, run_python
 
-BLOCKS = [
-    pytest.param(block, id=f"{path.name}-{number}")
-    for path in sorted(runfiles_path("docs").rglob("*.md"))
-    if path.name not in ("adding-a-pass.md", "recipes.md", "security.md")
-    for number, block in enumerate(code_blocks(str(path.relative_to(runfiles_path())), "python"))
+PAGES = [
+    page
+    for page in runfiles_path("docs").rglob("*.md")
+    if page.parent.name != "guides" and page.name not in ("recipes.md", "security.md")
 ]
 
 
-@pytest.mark.parametrize("block", BLOCKS)
+@pytest.mark.parametrize("block", blocks_of_pages(PAGES))
 def test_block(block, tmp_path):
     run_python(block, tmp_path)
-
-
-# A learner with the interface of Stable-Baselines3, whose actions are random. With the library:
-# tests/examples/library_trainers_test.py.
-RANDOM_LEARNER = {
-    "stable_baselines3/__init__.py": """
-class PPO:
-    def __init__(self, policy, env, n_steps, **settings):
-        self._env, self._n_steps = env, n_steps
-
-    def predict(self, observation, deterministic=False):
-        assert self._env.observation_space.contains(observation)
-        return self._env.action_space.sample(), None
-
-    def learn(self, total_timesteps):
-        self._env.reset()
-        for _ in range(self._n_steps):
-            self._env.step_async([self._env.action_space.sample() for _ in range(8)])
-            *_, ended, _ = self._env.step_wait()
-        assert ended.all()
-
-    def save(self, path):
-        open(path, "w").close()
-""",
-    "stable_baselines3/common/vec_env.py": """
-class VecEnv:
-    def __init__(self, count, observation_space, action_space):
-        self.observation_space, self.action_space = observation_space, action_space
-        self._seeds = [None] * count
-
-    def _reset_seeds(self):
-        pass
-""",
-}
-
-
-def test_training_script(tmp_path):
-    """The script trains and judges as it stands, here with fewer steps."""
-    (script,) = code_blocks("docs/guides/learning.md", "python train.py")
-    for name, text in RANDOM_LEARNER.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text)
-    shorter = script.replace("30, 14_400", "3, 24").replace("n_steps=60", "n_steps=3")
-    assert "3, 24" in shorter
-    output = run_python(shorter, tmp_path)
-    assert re.findall(r"^(\w+): [\d.]+% \[.*of 21 episodes end below it$", output, re.M) == [
-        "untrained",
-        "trained",
-    ]
-    assert (tmp_path / "ppo.zip").exists()

@@ -4,6 +4,7 @@ import functools
 import os
 import re
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,17 @@ def code_blocks(document: str, language: str) -> list[str]:
     """Returns the fenced code blocks of a language in a document at the root of the repository."""
     text = runfiles_path(document).read_text()
     return re.findall(rf"^```{language}\n(.*?)^```$", text, re.M | re.S)
+
+
+def blocks_of_pages(pages: Iterable[Path]) -> list[object]:
+    """Returns the Python of pages as parameters of a test."""
+    return [
+        pytest.param(block, id=f"{page.name}-{number}")
+        for page in sorted(pages)
+        for number, block in enumerate(
+            code_blocks(str(page.relative_to(runfiles_path())), "python")
+        )
+    ]
 
 
 def block_with(text: str, blocks: list[str]) -> str:

@@ -1,0 +1,68 @@
+"""The Python of docs/guides/ runs as it stands; see docs_test.py."""
+
+import re
+
+import pytest
+
+from compiler_gym.util.runfiles_path import runfiles_path
+from tests.document_code import blocks_of_pages, code_blocks, run_python
+
+# Needs the plugin that is built there.
+PAGES = [
+    page for page in runfiles_path("docs/guides").glob("*.md") if page.name != "adding-a-pass.md"
+]
+
+
+@pytest.mark.parametrize("block", blocks_of_pages(PAGES))
+def test_block(block, tmp_path):
+    run_python(block, tmp_path)
+
+
+# A learner with the interface of Stable-Baselines3, whose actions are random. With the library:
+# tests/examples/library_trainers_test.py.
+RANDOM_LEARNER = {
+    "stable_baselines3/__init__.py": """
+class PPO:
+    def __init__(self, policy, env, n_steps, **settings):
+        self._env, self._n_steps = env, n_steps
+
+    def predict(self, observation, deterministic=False):
+        assert self._env.observation_space.contains(observation)
+        return self._env.action_space.sample(), None
+
+    def learn(self, total_timesteps):
+        self._env.reset()
+        for _ in range(self._n_steps):
+            self._env.step_async([self._env.action_space.sample() for _ in range(8)])
+            *_, ended, _ = self._env.step_wait()
+        assert ended.all()
+
+    def save(self, path):
+        open(path, "w").close()
+""",
+    "stable_baselines3/common/vec_env.py": """
+class VecEnv:
+    def __init__(self, count, observation_space, action_space):
+        self.observation_space, self.action_space = observation_space, action_space
+        self._seeds = [None] * count
+
+    def _reset_seeds(self):
+        pass
+""",
+}
+
+
+def test_training_script(tmp_path):
+    """The script trains and judges as it stands, here with fewer steps."""
+    (script,) = code_blocks("docs/guides/learning.md", "python train.py")
+    for name, text in RANDOM_LEARNER.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    shorter = script.replace("30, 14_400", "3, 24").replace("n_steps=60", "n_steps=3")
+    assert "3, 24" in shorter
+    output = run_python(shorter, tmp_path)
+    assert re.findall(r"^(\w+): [\d.]+% \[.*of 21 episodes end below it$", output, re.M) == [
+        "untrained",
+        "trained",
+    ]
+    assert (tmp_path / "ppo.zip").exists()

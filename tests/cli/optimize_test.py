@@ -311,13 +311,12 @@ def test_ctrl_c_writes_the_best_and_cleans_up(interrupt, loop_c, tmp_path, monke
 
 
 def test_a_limit_on_time(run, refused, environment, loop_c):
-    words = ("--evaluations", "10", "--json", "--run", "{}", "--max-slowdown")
-    asked = ("optimize", "loop.c", *words)
-    (result,) = json.loads(run(*asked, "1000").stdout)
+    asked = ("optimize", "loop.c", "--json", "--run", "{}", "--evaluations")
+    (result,) = json.loads(run(*asked, "10", "--max-slowdown", "1000").stdout)
     assert result["saved"] > 0 and result["checked"]
     assert 0.1 < result["slowdown"]["low"] <= result["slowdown"]["ratio"] < 1000
     # Nothing is ten times as fast, so that of clang is left.
-    (result,) = json.loads(run(*asked, "0.1").stdout)
+    (result,) = json.loads(run(*asked, "2", "--max-slowdown", "0.1").stdout)
     assert result["saved"] == 0 and "--max-slowdown allows 0.1" in result["wrong"][0]["why"]
     limit = ("optimize", "loop.c", "--max-slowdown", "1.1")
     assert "Name a command that runs it with --run" in refused(*limit)

@@ -481,6 +481,7 @@ TEST_F(IsolatedServiceTest, ReproducerThatFailsIsTriedAgain) {
   EXPECT_TRUE(crash().empty());
 }
 
+#ifndef COMPILER_GYM_SANITIZER
 // The bytes of code that a process has mapped from files.
 uint64_t codeInFiles(pid_t pid) {
   std::istringstream maps(contentsOf("/proc/" + std::to_string(pid) + "/maps"));
@@ -521,6 +522,7 @@ TEST_F(IsolatedServiceTest, CodeOfLaterSessionsIsInLargePages) {
     return processes.size() == 2 && old == 1;
   }));
 }
+#endif
 
 TEST_F(IsolatedServiceTest, NoReproducers) {
   start({"--max_reproducers=0"});

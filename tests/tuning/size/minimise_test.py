@@ -90,8 +90,8 @@ def test_parts_are_judged_again_once_another_is_dropped(tmp_path):
 
 
 def test_more_free_parts_than_evaluations(tmp_path):
-    # Twelve evaluations judge twelve of the parts, and none is left to leave them out.
-    change = Change(options=tuple(f"-{number}" for number in range(14)))
+    # 24 evaluations judge 24 of the parts. To leave these out takes others.
+    change = Change(options=tuple(f"-{number}" for number in range(30)))
     left, parts = minimised(lambda change: 100 - 5 * ("-13" in change.options), change, tmp_path)
     assert left.options == ("-13",) and parts == {"-13": 5}
 

@@ -59,10 +59,9 @@ DEFINE_int32(max_pristine_sessions, 256,
              "Number of sessions that are kept to start others on the same program quickly");
 DEFINE_int32(spare_sessions, 8,
              "How many copies of sessions may be made before they are asked for");
-DEFINE_int32(
-    sessions_before_large_pages, 300,
-    "After so many sessions, code moves to large pages of memory, if there is plenty of it. "
-    "Steps of later sessions are quicker. 0 means never");
+DEFINE_int32(sessions_before_large_pages, 300,
+             "After so many sessions, code moves to large pages of memory, if there is plenty of "
+             "it. Steps of later sessions are quicker. 0 means never");
 DEFINE_int32(max_reproducers, 32,
              "How many reproducers of crashes to save into --working_dir/reproducers");
 

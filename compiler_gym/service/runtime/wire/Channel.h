@@ -58,8 +58,6 @@ enum class Method : uint16_t {
   kSpawn = 100,
   // From the fork server: a process has ended. Payload: a Death.
   kDied = 101,
-  // From the fork server: its code has moved to large pages, which only new processes have.
-  kMoved = 107,
   // To the fork server: end all processes, then yourself. There is no reply.
   kQuit = 102,
   // To a session process: copy yourself. Descriptors as of kSpawn, and a socket on which the copy
@@ -74,6 +72,8 @@ enum class Method : uint16_t {
   // From a session process, before all replies: here I am. Payload: its pid, int32. Descriptor: its
   // pidfd.
   kIntroduction = 106,
+  // From the fork server: its code has moved to large pages, which only new processes have.
+  kMoved = 107,
 };
 
 // The exit status of a process.

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from compiler_gym.tuning.size.boosted_trees import BoostedTrees, trees_of
-from compiler_gym.tuning.size.call_gains import CallGains
+from compiler_gym.tuning.size.call_gains import NO_CALL_GAINS, CallGains
 from compiler_gym.tuning.size.function_gains import FunctionGains, GainTrees, rows_of
 from compiler_gym.tuning.size.moves import FRAME_POINTER
 
@@ -72,7 +72,7 @@ def train_calls(rows: Sequence[Row]) -> CallGains:
     """
     decided = [row for row in rows if row.get("decisions")]
     if not decided:
-        return CallGains((), GainTrees(trees_of(0.0, []), trees_of(0.0, [])))
+        return NO_CALL_GAINS
     decisions = [each for row in decided for each in row["decisions"]]
     names = tuple(sorted({name for each in decisions for name in each["features"]}))
     values = rows_of([each["features"] for each in decisions], names)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from compiler_gym.tuning.size.boosted_trees import trees_of
 from compiler_gym.tuning.size.function_gains import Expected, GainTrees, rows_of
 from compiler_gym.tuning.size.inlining import (
     Decided,
@@ -139,3 +140,7 @@ class CallGains:
             KeyError: If something is missing.
         """
         return cls(tuple(facts["features"]), GainTrees.from_facts(facts["trees"]))
+
+
+NO_CALL_GAINS = CallGains((), GainTrees(trees_of(0.0, []), trees_of(0.0, [])))
+"""The model that was learned from no decision, and expects nothing of any."""

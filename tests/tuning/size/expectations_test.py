@@ -8,7 +8,7 @@ import pytest
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 from compiler_gym.tuning.size.boosted_trees import BoostedTrees, trees_of
-from compiler_gym.tuning.size.call_gains import CallFeatures, CallGains
+from compiler_gym.tuning.size.call_gains import NO_CALL_GAINS, CallFeatures, CallGains
 from compiler_gym.tuning.size.compilation import NO_CHANGE, Change
 from compiler_gym.tuning.size.expectations import Expectations, OptionSets
 from compiler_gym.tuning.size.function_gains import FunctionGains, GainTrees, function_features
@@ -27,9 +27,6 @@ _NODE = np.dtype(
         ("is_leaf", np.uint8),
     ]
 )
-
-
-_NO_CALLS = CallGains((), GainTrees(trees_of(0.0, []), trees_of(0.0, [])))
 
 
 def step(threshold, low, high):
@@ -125,7 +122,7 @@ def test_all_that_is_expected_to_help_is_done_at_once(parts):
 
 def test_what_does_harm_is_taken_back_first(parts):
     saved = {"licm": both(step(1e6, 0.1, 0))}
-    it = expectations(parts, FunctionGains(("bytes",), saved), _NO_CALLS)
+    it = expectations(parts, FunctionGains(("bytes",), saved), NO_CALL_GAINS)
     change = moved(NO_CHANGE, it.decide(NO_CHANGE))
     before = dict.fromkeys(parts.functions, 100)
     first, *others = it.local_moves(before, {**before, "fold": 101})
@@ -146,7 +143,7 @@ def test_what_may_save_most_is_tried_first(parts):
     trees = {
         text: GainTrees(step(0, 0, -0.1), step(0, 0, share)) for text, share in may_save.items()
     }
-    it = expectations(parts, FunctionGains(("bytes",), trees), _NO_CALLS)
+    it = expectations(parts, FunctionGains(("bytes",), trees), NO_CALL_GAINS)
     assert it.decide(NO_CHANGE) == []
     sizes = parts.baseline.object.functions
     moves = [each for each in it.local_moves(sizes, sizes) if {*each.functions} <= {*sizes}]

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from compiler_gym.tuning.size import ranking as module
-from compiler_gym.tuning.size.boosted_trees import trees_of
-from compiler_gym.tuning.size.call_gains import CallGains
+from compiler_gym.tuning.size.call_gains import NO_CALL_GAINS
 from compiler_gym.tuning.size.compilation import Change
-from compiler_gym.tuning.size.function_gains import FunctionGains, GainTrees
+from compiler_gym.tuning.size.function_gains import FunctionGains
 from compiler_gym.tuning.size.object_file import ObjectFile
 from compiler_gym.tuning.size.optimizer import Optimizer
 from compiler_gym.tuning.size.ranking import (
@@ -39,7 +38,7 @@ def small_ranking():
         noise=1e-6,
         candidates=(A, B),
         functions=FunctionGains((), {}),
-        calls=CallGains((), GainTrees(trees_of(0.0, []), trees_of(0.0, []))),
+        calls=NO_CALL_GAINS,
         about={"programs": 0},
     )
 

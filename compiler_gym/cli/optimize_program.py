@@ -32,6 +32,12 @@ from compiler_gym.util import llvm_tools
 from compiler_gym.util.shell_format import join_cmd, plural
 from compiler_gym.util.tabulate import html_table
 
+NOT_REPEATED = (
+    "The command below does not make the same bytes, because the object file was compiled from "
+    "bitcode. Often only the name of the source for debuggers differs. Keep the file."
+)
+"""The note about a command that does not repeat a result."""
+
 
 def experimental_notes(change: Change) -> list[str]:
     """Returns a line with the experimental options of a change; empty without any."""

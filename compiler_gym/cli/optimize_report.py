@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from compiler_gym.cli.console import print_line, print_table
-from compiler_gym.cli.optimize_program import Result, experimental_notes
+from compiler_gym.cli.optimize_program import NOT_REPEATED, Result, experimental_notes
 from compiler_gym.tuning.size.linking import LinkedSize
 from compiler_gym.tuning.size.minimise import Part
 from compiler_gym.tuning.size.object_file import StackUse, readable_names
@@ -184,7 +184,7 @@ def _print_doubts(result: Result) -> None:
             "clang makes other code of the source than of its bitcode: only options were tried."
         )
     if not result.is_repeatable:
-        print_line("The command below makes other bytes of the source than of its bitcode.")
+        print_line(NOT_REPEATED)
 
 
 def print_summary(results: Sequence[Result]) -> None:

@@ -11,7 +11,13 @@ from typing import Any
 import numpy as np
 
 from compiler_gym.cli.console import messages, print_line, print_table
-from compiler_gym.cli.optimize_program import Product, Progress, Settings, experimental_notes
+from compiler_gym.cli.optimize_program import (
+    NOT_REPEATED,
+    Product,
+    Progress,
+    Settings,
+    experimental_notes,
+)
 from compiler_gym.tuning.size.compilation import Compilation, change_as_json, has_level
 from compiler_gym.tuning.size.evaluator import Budget, Evaluator
 from compiler_gym.tuning.size.inputs import Input
@@ -267,7 +273,7 @@ def _doubts(result: SpeedResult) -> Iterator[str]:
     if search.evaluator.failed:
         yield f"clang failed in {plural(search.evaluator.failed, 'evaluation')}."
     if not result.is_repeatable:
-        yield "The command below makes other bytes of the source than of its bitcode."
+        yield NOT_REPEATED
 
 
 def print_speed_summary(results: Sequence[SpeedResult]) -> None:

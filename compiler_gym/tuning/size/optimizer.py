@@ -334,14 +334,18 @@ class Optimizer:
             self._adjustments,
         )
         sets, chosen = expectations.option_sets(), None
+        found: list[Evaluation] = []
         for _ in range(_FIRST_OPTIONS):
             change = sets.next()
             chosen = expectations.decide(change) if chosen is None else chosen
             for each in self.evaluator.evaluate([moved(self._framed(change), chosen)]):
+                found.append(each)
                 sets.learn(change, math.log(max(self.size(each), 1) / max(before, 1)))
         self._untried_options = tuple(sets.left)
-        moves = expectations.local_moves(self._sizes(self.baseline), self._sizes(self.leading))
-        untried = self._climb_locally(moves, 1, _FIRST_STEPS, 1)
+        # Where even the better one is larger than the baseline, what harms is taken back first.
+        start = min(found, key=self._cost, default=self.leading)
+        moves = expectations.local_moves(self._sizes(self.baseline), self._sizes(start))
+        untried = self._climb_locally(moves, 1, _FIRST_STEPS, 1, start=start)
         self._untried_adjustments = [each for each in untried if each.adjustments]
 
     def _framed(self, change: Change) -> Change:
@@ -407,10 +411,12 @@ class Optimizer:
     def _climb(self, moves: Sequence[Move]) -> None:
         climb(self.leading, moves, self.evaluator.evaluate, self._cost)
 
-    def _climb_locally(self, moves: Sequence[LocalMove], *limits: int) -> list[LocalMove]:
-        """Returns the moves that were not tried."""
-        evaluate = self.evaluator.evaluate
-        return climb_locally(self.leading, moves, evaluate, self._cost, self._sizes, *limits)[1]
+    def _climb_locally(
+        self, moves: Sequence[LocalMove], *limits: int, start: Evaluation | None = None
+    ) -> list[LocalMove]:
+        """Returns the moves that were not tried. Begins with the smallest result by default."""
+        evaluate, start = self.evaluator.evaluate, start or self.leading
+        return climb_locally(start, moves, evaluate, self._cost, self._sizes, *limits)[1]
 
     def _settle(self) -> None:
         """Makes the smallest result that is right the best."""

@@ -15,6 +15,8 @@ from compiler_gym.tuning.size.function_gains import FunctionGains, GainTrees, fu
 from compiler_gym.tuning.size.inlining import Inlining, list_call_sites
 from compiler_gym.tuning.size.moves import list_functions, moved
 from compiler_gym.tuning.size.object_file import ObjectFile
+from compiler_gym.tuning.size.objective import Objective
+from compiler_gym.tuning.size.optimizer import Optimizer
 from compiler_gym.tuning.size.ranking import function_properties, shipped_ranking
 
 _NODE = np.dtype(
@@ -182,3 +184,21 @@ def test_sets_of_options_are_judged_without_what_the_moves_do():
     assert (one, two) == (pytest.approx(-0.02), pytest.approx(-0.03))
     # With the moves, any first set is smaller than no change; the second is to beat the first.
     assert belief.least[0] > 0.5 and belief.least[1] == pytest.approx(-0.02)
+
+
+def test_what_harms_is_taken_back_if_the_first_results_are_larger_than_the_baseline(
+    compilation, start
+):
+    evaluator = start(compilation, evaluations=3, jobs=1)
+    inline_all = CallGains(("inline",), both(step(0.5, -5, 5)))
+    none = FunctionGains((), {})
+    ranking = replace(shipped_ranking(), functions=none, calls=inline_all)
+    search = Optimizer(evaluator, Objective.TEXT, ranking=ranking)
+    search.start()
+    search.run()
+    first, second, third = (each for each in evaluator._known if each != NO_CHANGE)
+    assert search.best is search.baseline
+    assert first.calls == second.calls and {inline for _, inline in first.calls} == {True}
+    assert third.options in (first.options, second.options)
+    taken_back = {index for index, inline in third.calls if not inline}
+    assert taken_back and taken_back <= {index for index, _ in first.calls}

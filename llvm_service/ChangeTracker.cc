@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Sequence.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/Instruction.h"
@@ -142,6 +143,7 @@ uint64_t ChangeTracker::contentOfRest(const llvm::Module& module) const {
 void ChangeTracker::follow() {
   isUnchanged_ = true;
   elementClaims_ = {};
+  proof_.reset();
   isFollowing_ =
       llvm::none_of(functions_, [](const Function& each) { return each.refersToBlocksOfOthers; });
   bodies_.clear();
@@ -166,7 +168,17 @@ void ChangeTracker::functionDone(const llvm::Function& function) {
     return expectAnything();
   }
   isUnchanged_ = false;
-  bodies_[place->second] = lookAtBody(function, /*isLikelyChanged=*/!claims.areAllUnchanged);
+  const size_t index = place->second;
+  Body& body = bodies_[index];
+  if (proof_ && *proof_ != index) {
+    body.isPending = true;
+    return;
+  }
+  body = lookAtBody(function, /*isLikelyChanged=*/!claims.areAllUnchanged);
+  proof_.reset();
+  if (leavesRest_ && body.hasOtherContentThan(functions_[index].body)) {
+    proof_ = index;
+  }
 }
 
 void ChangeTracker::moduleDone() {
@@ -244,6 +256,20 @@ ChangeTracker::Body ChangeTracker::lookAtBody(const llvm::Function& function,
   return {fingerprintOfBody(function)};
 }
 
+void ChangeTracker::expectAllPending(const llvm::Module& module) {
+  Body pending{};
+  pending.isPending = true;
+  bodies_.assign(module.size(), pending);
+}
+
+void ChangeTracker::lookAtPending(const llvm::Module& module) {
+  for (auto [function, body] : llvm::zip_equal(module, bodies_)) {
+    if (body.isPending) {
+      body = lookAtBody(function);
+    }
+  }
+}
+
 uint64_t ChangeTracker::usesFingerprint(const llvm::Module& module) const {
   std::vector<llvm::ArrayRef<const llvm::Constant*>> constants;
   for (const Function& function : functions_) {
@@ -260,14 +286,14 @@ void ChangeTracker::keepQuick(bool areCurrent) {
   }
 }
 
-void ChangeTracker::compare(const llvm::Module& module, const Headers& headers, bool isMarked) {
+void ChangeTracker::compare(const BegunUpdate& begun) {
   std::vector<Function> after;
-  after.reserve(headers.size());
+  after.reserve(begun.headers.size());
   std::vector<bool> found(functions_.size());
   Namer nameOf;
   Finder find(functions_);
-  for (const llvm::Function& function : module) {
-    const uint64_t header = headers[after.size()];
+  for (const llvm::Function& function : begun.module) {
+    const uint64_t header = begun.headers[after.size()];
     const Body& body = bodies_[after.size()];
     std::string name = nameOf(function);
     const size_t place = find(name);
@@ -284,7 +310,7 @@ void ChangeTracker::compare(const llvm::Module& module, const Headers& headers, 
       before.name = after.back().name;  // By which functions are found.
       continue;
     }
-    const uint64_t version = isMarked ? before.version : ++lastVersion_;
+    const uint64_t version = begun.isMarked ? before.version : ++lastVersion_;
     after.push_back(look(function, std::move(name), header, body, version));
     if (before.content != after.back().content) {
       change_.functionsChanged.push_back(after.back().name);
@@ -308,49 +334,83 @@ bool ChangeTracker::beginUpdate(const llvm::Module& module) {
   const uint64_t instructions = change_.instructionsAfter;
   change_ = ModuleChange();
   change_.instructionsBefore = change_.instructionsAfter = instructions;
+  const bool wasFollowed = std::exchange(isFollowing_, false);
   if (std::exchange(isUnchanged_, false)) {
-    isFollowing_ = false;
     return false;
   }
-  Headers headers = fingerprintsOfHeaders(module);
-  const uint64_t frame = fingerprintOfFrame(module);
-  const bool areSameHeaders = areHeadersAsBefore(headers);
-  const bool wasFollowed = std::exchange(isFollowing_, false) && areSameHeaders;
+  begun_.emplace(BegunUpdate{module, wasFollowed});
   if (!wasFollowed) {
-    bodies_.clear();
-    for (const llvm::Function& function : module) {
-      bodies_.push_back(lookAtBody(function));
-    }
+    expectAllPending(module);
   }
-  const bool isAsBefore = areSameHeaders && frame == frameFingerprint_ && areBodiesAsBefore();
-  if (isAsBefore && wasFollowed && areUsesAsBefore(module)) {
+  change_.changed = leavesRest_ && hasProof(module);
+  return change_.changed || lookAtRest();
+}
+
+// Leaves bodies pending as soon as one has certainly changed.
+bool ChangeTracker::hasProof(const llvm::Module& module) {
+  if (!areSameFunctions(module)) {
+    return module.size() != functions_.size();
+  }
+  const auto hasChanged = [this](size_t index) {
+    const Function& before = functions_[index];
+    bodies_[index] = lookAtBody(*before.function, /*isLikelyChanged=*/proof_ == index);
+    return bodies_[index].hasOtherContentThan(before.body);
+  };
+  if (begun_->wasFollowed) {
+    // Looks again, because passes on other functions have run since.
+    return proof_ && hasChanged(*proof_);
+  }
+  return llvm::any_of(llvm::seq<size_t>(0, functions_.size()), hasChanged);
+}
+
+// Does what is left of beginUpdate().
+//
+// @return true if the bitcode is different.
+bool ChangeTracker::lookAtRest() {
+  BegunUpdate& begun = *begun_;
+  begun.isLookedAt = true;
+  begun.headers = fingerprintsOfHeaders(begun.module);
+  begun.frame = fingerprintOfFrame(begun.module);
+  const bool areSameHeaders = areHeadersAsBefore(begun.headers);
+  if (begun.wasFollowed && !areSameHeaders) {
+    begun.wasFollowed = false;
+    expectAllPending(begun.module);
+  }
+  lookAtPending(begun.module);
+  const bool isAsBefore = areSameHeaders && begun.frame == frameFingerprint_ && areBodiesAsBefore();
+  if (isAsBefore && begun.wasFollowed && areUsesAsBefore(begun.module)) {
+    begun_.reset();
     return false;
   }
   // Their constants are certain to exist only if the bodies are the same.
-  if (isAsBefore && usesFingerprint(module) == usesFingerprint_) {
-    firstUsesFingerprint_ = fingerprintOfFirstUses(module);
+  if (isAsBefore && usesFingerprint(begun.module) == usesFingerprint_) {
+    firstUsesFingerprint_ = fingerprintOfFirstUses(begun.module);
     keepQuick(/*areCurrent=*/true);
+    begun_.reset();
     return false;
   }
-  begun_.emplace(BegunUpdate{module, std::move(headers), frame, wasFollowed});
-  if (areSameFunctions(module) && markChanges(begun_->headers)) {
-    change_.changed = true;
-    change_.instructionsAfter = 0;
-    for (const Body& body : bodies_) {
-      change_.instructionsAfter += body.instructions;
-    }
-    return true;
+  begun.isMarked = areSameFunctions(begun.module) && markChanges(begun.headers);
+  if (!begun.isMarked) {
+    return completeUpdate().changed;
   }
-  return completeUpdate().changed;
+  change_.changed = true;
+  change_.instructionsAfter = 0;
+  for (const Body& body : bodies_) {
+    change_.instructionsAfter += body.instructions;
+  }
+  return true;
 }
 
 const ModuleChange& ChangeTracker::completeUpdate() {
+  if (begun_ && !begun_->isLookedAt) {
+    lookAtRest();
+  }
   if (!begun_) {
     return change_;
   }
   const BegunUpdate& begun = *begun_;
   firstUsesFingerprint_ = fingerprintOfFirstUses(begun.module);
-  compare(begun.module, begun.headers, /*isMarked=*/change_.changed);
+  compare(begun);
   // A function may have changed after the tracker had compared others.
   keepQuick(/*areCurrent=*/!begun.wasFollowed);
   frameFingerprint_ = begun.frame;
@@ -362,6 +422,30 @@ const ModuleChange& ChangeTracker::completeUpdate() {
   change_.instructionsAfter = countInstructions();
   begun_.reset();
   return change_;
+}
+
+void ChangeTracker::catchUp() {
+  if (change_.changed) {
+    leavesRest_ = !std::exchange(isRestWanted_, false);
+  }
+  completeUpdate();
+}
+
+void ChangeTracker::wantRest() {
+  isRestWanted_ = true;
+  if (begun_ && !begun_->isLookedAt) {
+    lookAtRest();
+  }
+}
+
+uint64_t ChangeTracker::instructions() {
+  wantRest();
+  return change_.instructionsAfter;
+}
+
+llvm::ArrayRef<ChangeTracker::Function> ChangeTracker::functions() {
+  wantRest();
+  return functions_;
 }
 
 }  // namespace compiler_gym::llvm_service

@@ -50,6 +50,8 @@ class ChangeTracker final : public PassListener {
     uint64_t constants = 0;
     /// True if no other function has been changed after `quick` was taken.
     bool isQuickCurrent = true;
+    /// True if the fingerprints have yet to be taken.
+    bool isPending = false;
   };
 
   /// A function at the last look.
@@ -91,26 +93,34 @@ class ChangeTracker final : public PassListener {
   /// Does the rest of update(), if any is left.
   const ModuleChange& completeUpdate();
 
+  /// The same, to be called when nobody waits. If instructions() and functions() were of no
+  /// interest after the last change, the tracker leaves more of the next one to this: the function
+  /// by which it knows of a change is the last one that it looks at.
+  void catchUp();
+
   /// The changes at the last completed update; none before the first.
   const ModuleChange& lastChange() const { return change_; }
 
   /// The number of instructions. It is current after beginUpdate().
-  uint64_t instructions() const { return change_.instructionsAfter; }
+  uint64_t instructions();
 
   /// The functions at the last look, in the order of the module. Between beginUpdate() and
   /// completeUpdate() only their addresses and versions are current.
-  llvm::ArrayRef<Function> functions() const { return functions_; }
+  llvm::ArrayRef<Function> functions();
 
  private:
   // Fingerprints of all functions, in the order of the module.
   using Headers = std::vector<uint64_t>;
 
-  // The state of an update between its two parts.
+  // The state of an update between its parts.
   struct BegunUpdate {
     const llvm::Module& module;
-    Headers headers;
-    uint64_t frame;
     bool wasFollowed;
+    // Current after lookAtRest().
+    bool isLookedAt = false;
+    bool isMarked = false;
+    Headers headers = {};
+    uint64_t frame = 0;
   };
 
   struct Claims {
@@ -121,6 +131,11 @@ class ChangeTracker final : public PassListener {
     bool areBelieved() const { return hasPasses && areAllUnchanged && areAllTrusted; }
   };
 
+  bool hasProof(const llvm::Module& module);
+  bool lookAtRest();
+  void wantRest();
+  void expectAllPending(const llvm::Module& module);
+  void lookAtPending(const llvm::Module& module);
   bool areSameFunctions(const llvm::Module& module) const;
   bool markChanges(const Headers& headers);
   Function look(const llvm::Function& function, std::string name, uint64_t header, const Body& body,
@@ -132,7 +147,7 @@ class ChangeTracker final : public PassListener {
   Body lookAtBody(const llvm::Function& function, bool isLikelyChanged = false) const;
   uint64_t usesFingerprint(const llvm::Module& module) const;
   void keepQuick(bool areCurrent);
-  void compare(const llvm::Module& module, const Headers& headers, bool isMarked);
+  void compare(const BegunUpdate& begun);
   uint64_t contentOfRest(const llvm::Module& module) const;
   uint64_t countInstructions() const;
   void expectAnything();
@@ -143,6 +158,11 @@ class ChangeTracker final : public PassListener {
   // Bodies as functionDone() has found them, by the places of the functions.
   std::vector<Body> bodies_;
   bool isFollowing_ = false;
+  // Whether to leave what is not needed to know whether the module has changed.
+  bool leavesRest_ = false;
+  bool isRestWanted_ = false;
+  // The place of a function whose body has certainly changed, if the rest is left then.
+  std::optional<size_t> proof_;
   // Whether all passes since follow() are believed to have changed nothing.
   bool isUnchanged_ = false;
   // What the passes of the present element of the pipeline have claimed so far.

@@ -40,7 +40,7 @@ std::unique_ptr<Compilation> Compilation::startOn(std::shared_ptr<const Program>
 }
 
 Status Compilation::apply(const Action& action, bool& changed) {
-  catchUp();
+  tracker_.completeUpdate();
   if (isJudged_) {
     tracker_.follow();
   }
@@ -51,7 +51,7 @@ Status Compilation::apply(const Action& action, bool& changed) {
 }
 
 Status Compilation::applyUnjudged(const Action& action) {
-  catchUp();
+  tracker_.completeUpdate();
   return run(action);
 }
 
@@ -92,7 +92,7 @@ uint64_t Compilation::instructionCount() {
 
 llvm::ArrayRef<ChangeTracker::Function> Compilation::functions() {
   judge();
-  catchUp();
+  tracker_.completeUpdate();
   return tracker_.functions();
 }
 

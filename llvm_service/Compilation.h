@@ -85,7 +85,7 @@ class Compilation {
   llvm::ArrayRef<ChangeTracker::Function> versionsOfFunctions();
 
   /// Does work that apply() has left to the next action or query. To be called when nobody waits.
-  void catchUp() { tracker_.completeUpdate(); }
+  void catchUp() { tracker_.catchUp(); }
 
   /// The remarks of the last action, see RemarkReplay.
   [[nodiscard]] grpc::Status lastRemarks(const std::vector<Remark>** remarks) {

@@ -151,7 +151,9 @@ class BodyHasher {
       case llvm::Instruction::Store:
       case llvm::Instruction::ICmp:
       case llvm::Instruction::FCmp:
-        return header;  // With alignment, ordering, volatility or predicate.
+      case llvm::Instruction::Call:
+        // With alignment, ordering, volatility, predicate, calling convention or kind of tail call.
+        return header;
       default:
         return header & ~kSubclassData;
     }

@@ -88,11 +88,11 @@ class Replay {
   }
 
   Status apply(const std::string& pipeline, std::string& answer) {
+    compilation_->catchUp();  // The service does it after its reply to the step before.
     const Action action{pipeline, pipeline, /*description=*/""};
     bool changed = false;
     int64_t duration = 0;
     RETURN_IF_ERROR(timed([&] { return compilation_->apply(action, changed); }, duration));
-    compilation_->catchUp();  // The service does it after its reply.
     answer = std::to_string(duration) + (changed ? " 1" : " 0");
     return Status::OK;
   }

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import ClassVar
 
-from compiler_gym.errors import BenchmarkInitError, DatasetInitError
+from compiler_gym.errors import BenchmarkInitError, DatasetInitError, EnvironmentNotSupported
 from compiler_gym.util import llvm_tools
 from compiler_gym.util.commands import CommandError, run_command
 
@@ -175,8 +175,17 @@ def add_attributes(program: bytes, outpath: Path, names: Sequence[str]) -> None:
 def check_bounds(path: Path, outpath: Path) -> None:
     """Makes a program end with a message if it leaves an object of known size.
 
-    It has to be linked with ``-fsanitize=undefined``. Raises as :func:`run_tool` does.
+    It has to be linked with ``-fsanitize=undefined``.
+
+    Raises:
+        EnvironmentNotSupported: If LLVM is older than version 20.
+        Exception: Any error of :func:`run_tool`.
     """
+    if llvm_tools.LLVM_VERSION < 20:
+        raise EnvironmentNotSupported(
+            f"The sanitizer 'undefined' needs LLVM 20 or newer, and this is LLVM "
+            f"{llvm_tools.LLVM_VERSION}. Leave it out"
+        )
     passes = "-passes=function(bounds-checking<rt-abort>)"
     run_tool([llvm_tools.opt_path(), passes, path, "-o", outpath], timeout=300)
 

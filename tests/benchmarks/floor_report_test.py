@@ -1,0 +1,70 @@
+import re
+import subprocess
+from contextlib import closing
+
+import pytest
+from typer import Typer
+from typer.testing import CliRunner
+
+from benchmarks import floor_report
+from benchmarks.floor import Floor
+from compiler_gym.util.runfiles_path import find_service_binary
+
+
+@pytest.fixture(scope="module")
+def binary():
+    return find_service_binary("Floor", package="benchmarks/llvm_service")
+
+
+@pytest.fixture
+def floor(binary, small_program):
+    with closing(Floor(binary, small_program, ["function(sroa)", "no-such-pass"])) as floor:
+        floor.reset()
+        yield floor
+
+
+def test_steps_take_time(floor):
+    for _ in range(2):
+        step = floor.step(0)
+        assert step.total_us >= step.pass_us > 0
+        floor.reset()
+
+
+def test_failures_are_explained(floor):
+    with pytest.raises(RuntimeError, match="no-such-pass"):
+        floor.step(1)
+
+
+def test_unknown_pipelines_are_refused(floor):
+    with pytest.raises(RuntimeError, match="There is no pipeline 2"):
+        floor.step(2)
+
+
+def test_processes_end_with_the_client(floor):
+    floor.step(0)
+    session = floor._session.dup()
+    session.settimeout(60)
+    floor.close()
+    assert session.recv(1) == b""
+    session.close()
+
+
+def test_missing_program_is_named(binary, tmp_path):
+    with pytest.raises(RuntimeError, match=r"missing\.bc"):
+        Floor(binary, tmp_path / "missing.bc", ["function(sroa)"])
+
+
+def test_prints_usage(binary):
+    result = subprocess.run([binary], capture_output=True, text=True, timeout=250)
+    assert result.returncode == 1
+    assert "program.bc SOCKET" in result.stderr
+
+
+def test_ratios_are_reported(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "160")
+    app = Typer()
+    app.command()(floor_report.main)
+    result = CliRunner().invoke(app, ["--size", "200", "--episodes", "1"])
+    assert result.exit_code == 0, result.output
+    ratios = r"│ \d+\.\d\d +" * len(floor_report.COLUMNS)
+    assert re.search(rf"│ 200 +│ [\d,]+ µs +{ratios}", result.output), result.output

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
+from statistics import fmean
 from typing import Annotated
 
 import typer
@@ -13,10 +14,11 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.arena import Arena
+from benchmarks.env_benchmark import EPISODE_STEPS
 from benchmarks.env_player import EnvPlayer
 from benchmarks.floor import Floor
 from benchmarks.machine import describe_machine, load_average
-from benchmarks.measurements import Measurements, Summary
+from benchmarks.measurements import Measurements
 from benchmarks.player import Player
 from benchmarks.programs import PROGRAMS, check_sizes
 from benchmarks.replay_player import ReplayPlayer
@@ -29,10 +31,8 @@ FLOOR = "floor"
 ENVIRONMENT = "environment"
 COLUMNS = (DETECTION, FORKED, FLOOR, ENVIRONMENT)
 
-_EPISODE_STEPS = 40
 
-
-def measure(program: Path, episodes: int) -> dict[str, Summary]:
+def measure(program: Path, episodes: int) -> dict[str, float]:
     """Makes random walks, each step in all ways, in turns.
 
     Args:
@@ -40,13 +40,11 @@ def measure(program: Path, episodes: int) -> dict[str, Summary]:
         episodes: Walks of 40 steps.
 
     Returns:
-        The time of a step, for the bare pass and for each of :data:`COLUMNS`.
+        The mean time of a step in microseconds, for the bare pass and each of :data:`COLUMNS`.
     """
     service = find_service_binary("compiler_gym-llvm-service")
     replay = find_service_binary("Replay", package="benchmarks/llvm_service")
     binary = find_service_binary("Floor", package="benchmarks/llvm_service")
-    measurements = Measurements()
-    rng = random.Random(0)
     with (
         closing(Arena(program, service, replay)) as arena,
         closing(EnvPlayer(arena.connection)) as environment,
@@ -56,33 +54,35 @@ def measure(program: Path, episodes: int) -> dict[str, Summary]:
     ):
         environment.reset_to(arena.fresh_benchmark())
         players = {BARE: bare, DETECTION: detection, ENVIRONMENT: environment}
-        for _ in range(episodes):
-            floor.reset()
-            for player in players.values():
-                player.reset()
-            for action in rng.choices(range(len(arena.pipelines)), k=_EPISODE_STEPS):
-                _take_turns(measurements, players, floor, action)
-    (row,) = measurements.summaries().values()
-    return row
+        return _walk(players, floor, len(arena.pipelines), episodes)
 
 
-def _take_turns(
-    measurements: Measurements, players: dict[str, Player], floor: Floor, action: int
-) -> None:
+def _walk(
+    players: dict[str, Player], floor: Floor, actions: int, episodes: int
+) -> dict[str, float]:
     row = "step of a random walk"
-    forked = []
+    measurements = Measurements()
+    forked: list[float] = []
+    rng = random.Random(0)
 
-    def step_at_floor() -> float:
+    def step_at_floor(action: int) -> float:
         step = floor.step(action)
         forked.append(step.pass_us)
         return step.total_us
 
-    jobs = {(row, name): partial(player.play, [action]) for name, player in players.items()}
-    measurements.take_turns({**jobs, (row, FLOOR): step_at_floor})
-    measurements.take_turns({(row, FORKED): forked.pop})
+    for _ in range(episodes):
+        floor.reset()
+        for player in players.values():
+            player.reset()
+        for action in rng.choices(range(actions), k=EPISODE_STEPS):
+            jobs = {(row, name): partial(player.play, [action]) for name, player in players.items()}
+            # All in one call: each begins with another player.
+            measurements.take_turns({**jobs, (row, FLOOR): partial(step_at_floor, action)})
+    means = {name: summary.mean for name, summary in measurements.summaries()[row].items()}
+    return {**means, FORKED: fmean(forked)}
 
 
-def tabulate(results: Sequence[tuple[int, dict[str, Summary]]]) -> Table:
+def tabulate(results: Sequence[tuple[int, dict[str, float]]]) -> Table:
     """A table of means over that of the bare pass.
 
     Args:
@@ -91,13 +91,9 @@ def tabulate(results: Sequence[tuple[int, dict[str, Summary]]]) -> Table:
     table = Table(
         "instructions", f"{BARE}, mean", *COLUMNS, title="Means over that of the bare pass"
     )
-    for size, summaries in results:
-        bare = summaries[BARE].mean
-        table.add_row(
-            f"{size:,}",
-            f"{bare:,.0f} µs",
-            *(f"{summaries[column].mean / bare:.2f}" for column in COLUMNS),
-        )
+    for size, means in results:
+        ratios = (f"{means[column] / means[BARE]:.2f}" for column in COLUMNS)
+        table.add_row(f"{size:,}", f"{means[BARE]:,.0f} µs", *ratios)
     return table
 
 

@@ -14,20 +14,20 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <boost/filesystem.hpp>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <iostream>
+#include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
+#include "benchmarks/llvm_service/ProgramFile.h"
+#include "compiler_gym/util/FileDescriptor.h"
 #include "compiler_gym/util/GrpcStatusMacros.h"
 #include "compiler_gym/util/LargePages.h"
 #include "llvm_service/Ir.h"
 #include "llvm_service/Optimizer.h"
-#include "llvm_service/Program.h"
 
 namespace compiler_gym::llvm_service {
 
@@ -36,20 +36,12 @@ namespace {
 using grpc::Status;
 using grpc::StatusCode;
 using std::chrono::steady_clock;
+using util::FileDescriptor;
 
-constexpr size_t kMaxProgramBytes = size_t{1} << 30;
 constexpr auto kPolling = std::chrono::microseconds(120);
 
 Status systemError(const std::string& what) {
   return {StatusCode::INTERNAL, what + ": " + std::strerror(errno)};
-}
-
-Status loadModule(const std::string& path, OwnedModule& owned) {
-  Benchmark benchmark;
-  benchmark.mutable_program()->set_uri("file://" + boost::filesystem::absolute(path).string());
-  std::shared_ptr<const Program> program;
-  RETURN_IF_ERROR(Program::load(benchmark, kMaxProgramBytes, program));
-  return parseIr(program->bitcode(), owned);
 }
 
 std::vector<std::string> readLines(std::istream& input) {
@@ -96,44 +88,45 @@ int exitCode(const Status& status) {
   return 0;
 }
 
-Status listenAt(const std::string& path, int& listener) {
+Status listenAt(const std::string& path, FileDescriptor& listener) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof(address.sun_path)) {
     return {StatusCode::INVALID_ARGUMENT, "The socket's path is too long: " + path};
   }
   path.copy(address.sun_path, path.size());
-  listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (listener < 0 ||
-      bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 ||
-      listen(listener, SOMAXCONN) != 0) {
+  listener = FileDescriptor(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!listener.isOpen() ||
+      bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 ||
+      listen(listener.get(), SOMAXCONN) != 0) {
     return systemError(path);
   }
   return Status::OK;
 }
 
-Status run(const std::string& program, const std::string& path) {
+Status run(const std::string& file, const std::string& path) {
   util::moveToLargePages();
   const std::vector<std::string> pipelines = readLines(std::cin);
+  std::shared_ptr<const Program> program;
   OwnedModule owned;
-  RETURN_IF_ERROR(loadModule(program, owned));
+  RETURN_IF_ERROR(loadProgramFile(file, program));
+  RETURN_IF_ERROR(parseIr(program->bitcode(), owned));
   Optimizer optimizer(*owned.module);
   optimizer.describeProcessor();
-  int listener = -1;
+  FileDescriptor listener;
   RETURN_IF_ERROR(listenAt(path, listener));
   signal(SIGCHLD, SIG_IGN);  // Nobody waits for the copies.
   std::cout << "ready" << std::endl;
   while (true) {
-    const int connection = accept(listener, nullptr, nullptr);
-    if (connection < 0) {
+    const FileDescriptor connection(accept(listener.get(), nullptr, nullptr));
+    if (!connection.isOpen()) {
       return systemError("accept");
     }
     const pid_t copy = fork();
     if (copy == 0) {
       prctl(PR_SET_PDEATHSIG, SIGKILL);
-      _exit(exitCode(serve(connection, pipelines, optimizer)));
+      _exit(exitCode(serve(connection.get(), pipelines, optimizer)));
     }
-    close(connection);
     if (copy < 0) {
       return systemError("fork");
     }

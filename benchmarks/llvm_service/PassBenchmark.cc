@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-#include "llvm/Support/MemoryBuffer.h"
+#include "benchmarks/llvm_service/ProgramFile.h"
 #include "llvm_service/Compilation.h"
 #include "llvm_service/Fingerprint.h"
 #include "llvm_service/Ir.h"
@@ -28,10 +28,8 @@ void check(const grpc::Status& status) {
 }
 
 std::shared_ptr<const Program> load(const std::string& path) {
-  Benchmark benchmark;
-  benchmark.mutable_program()->set_uri("file://" + path);
   std::shared_ptr<const Program> program;
-  check(Program::load(benchmark, /*maxBytes=*/1 << 30, program));
+  check(loadProgramFile(path, program));
   return program;
 }
 

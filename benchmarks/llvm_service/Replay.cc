@@ -22,12 +22,12 @@
 #include <string>
 #include <utility>
 
+#include "benchmarks/llvm_service/ProgramFile.h"
 #include "compiler_gym/util/GrpcStatusMacros.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm_service/Compilation.h"
 #include "llvm_service/Ir.h"
 #include "llvm_service/Optimizer.h"
-#include "llvm_service/Program.h"
 #include "llvm_service/observations/Observation.h"
 
 namespace compiler_gym::llvm_service {
@@ -36,8 +36,6 @@ namespace {
 
 using grpc::Status;
 using grpc::StatusCode;
-
-constexpr size_t kMaxProgramBytes = size_t{1} << 30;
 
 template <typename Function>
 Status timed(Function&& function, int64_t& nanoseconds) {
@@ -58,13 +56,11 @@ struct BareModule {
 
 class Replay {
  public:
-  explicit Replay(const std::string& path) {
-    benchmark_.mutable_program()->set_uri("file://" + boost::filesystem::absolute(path).string());
-  }
+  explicit Replay(std::string path) : path_(std::move(path)) {}
 
   Status start(std::string& answer) {
     std::shared_ptr<const Program> program;
-    const auto load = [&] { return Program::load(benchmark_, kMaxProgramBytes, program); };
+    const auto load = [&] { return loadProgramFile(path_, program); };
     const auto prepare = [&] {
       return Compilation::start(program, boost::filesystem::temp_directory_path(), compilation_);
     };
@@ -121,7 +117,7 @@ class Replay {
   }
 
   const Observations observations_ = listObservations();
-  Benchmark benchmark_;
+  const std::string path_;
   std::unique_ptr<BareModule> bare_;
   std::unique_ptr<Compilation> compilation_;
 };

@@ -2,11 +2,11 @@
 
 import random
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, median
 from typing import Annotated
 
 import typer
@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.arena import Arena
-from benchmarks.env_benchmark import EPISODE_STEPS
+from benchmarks.env_benchmark import EPISODE_STEPS, IDLE_PIPELINE
 from benchmarks.env_player import EnvPlayer
 from benchmarks.floor import Floor
 from benchmarks.machine import describe_machine, load_average
@@ -24,6 +24,8 @@ from benchmarks.programs import PROGRAMS, check_sizes
 from benchmarks.replay_player import ReplayPlayer
 from compiler_gym.util.runfiles_path import find_service_binary
 
+WALK = "random walk, mean"
+IDLE = "nothing left to do, median"
 BARE = "bare pass"
 DETECTION = "with change detection"
 FORKED = "in a forked process"
@@ -32,15 +34,53 @@ ENVIRONMENT = "environment"
 COLUMNS = (DETECTION, FORKED, FLOOR, ENVIRONMENT)
 
 
-def measure(program: Path, episodes: int) -> dict[str, float]:
-    """Makes random walks, each step in all ways, in turns.
+class _Contest:
+    """Takes each step in all ways, in turns."""
+
+    def __init__(self, players: Mapping[str, Player], floor: Floor):
+        self._players = players
+        self._floor = floor
+        self._measurements = Measurements()
+        self._forked: list[float] = []
+
+    def reset(self) -> None:
+        """Begins an episode."""
+        self._floor.reset()
+        for player in self._players.values():
+            player.reset()
+
+    def step(self, action: int) -> None:
+        """Takes a step."""
+        jobs = {("", name): partial(each.play, [action]) for name, each in self._players.items()}
+        # All in one call: each begins with another player.
+        self._measurements.take_turns({**jobs, ("", FLOOR): partial(self._step_at_floor, action)})
+
+    def _step_at_floor(self, action: int) -> float:
+        step = self._floor.step(action)
+        self._forked.append(step.pass_us)
+        return step.total_us
+
+    def medians(self) -> dict[str, float]:
+        """Returns the median of each way, in microseconds."""
+        summaries = self._measurements.summaries()[""]
+        return {**{k: each.p50 for k, each in summaries.items()}, FORKED: median(self._forked)}
+
+    def means(self) -> dict[str, float]:
+        """Returns the mean of each way, in microseconds."""
+        summaries = self._measurements.summaries()[""]
+        return {**{k: each.mean for k, each in summaries.items()}, FORKED: fmean(self._forked)}
+
+
+def measure(program: Path, episodes: int) -> dict[str, dict[str, float]]:
+    """Takes steps in all ways.
 
     Args:
         program: A bitcode file.
-        episodes: Walks of 40 steps.
+        episodes: Walks of 40 steps; half as many steps have nothing left to do.
 
     Returns:
-        The mean time of a step in microseconds, for the bare pass and each of :data:`COLUMNS`.
+        For :data:`WALK` and :data:`IDLE`, the time of a step in microseconds, for the bare pass and
+        each of :data:`COLUMNS`.
     """
     service = find_service_binary("compiler_gym-llvm-service")
     replay = find_service_binary("Replay", package="benchmarks/llvm_service")
@@ -54,46 +94,31 @@ def measure(program: Path, episodes: int) -> dict[str, float]:
     ):
         environment.reset_to(arena.fresh_benchmark())
         players = {BARE: bare, DETECTION: detection, ENVIRONMENT: environment}
-        return _walk(players, floor, len(arena.pipelines), episodes)
+        walks, idle = _Contest(players, floor), _Contest(players, floor)
+        rng = random.Random(0)
+        for _ in range(episodes):
+            walks.reset()
+            for action in rng.choices(range(len(arena.pipelines)), k=EPISODE_STEPS):
+                walks.step(action)
+        idle.reset()
+        action = arena.pipelines.index(IDLE_PIPELINE)
+        # The first of many steps, of which the median counts, is the one that changes the program.
+        for _ in range(episodes * EPISODE_STEPS // 2):
+            idle.step(action)
+        return {WALK: walks.means(), IDLE: idle.medians()}
 
 
-def _walk(
-    players: dict[str, Player], floor: Floor, actions: int, episodes: int
-) -> dict[str, float]:
-    row = "step of a random walk"
-    measurements = Measurements()
-    forked: list[float] = []
-    rng = random.Random(0)
-
-    def step_at_floor(action: int) -> float:
-        step = floor.step(action)
-        forked.append(step.pass_us)
-        return step.total_us
-
-    for _ in range(episodes):
-        floor.reset()
-        for player in players.values():
-            player.reset()
-        for action in rng.choices(range(actions), k=EPISODE_STEPS):
-            jobs = {(row, name): partial(player.play, [action]) for name, player in players.items()}
-            # All in one call: each begins with another player.
-            measurements.take_turns({**jobs, (row, FLOOR): partial(step_at_floor, action)})
-    means = {name: summary.mean for name, summary in measurements.summaries()[row].items()}
-    return {**means, FORKED: fmean(forked)}
-
-
-def tabulate(results: Sequence[tuple[int, dict[str, float]]]) -> Table:
-    """A table of means over that of the bare pass.
+def tabulate(results: Sequence[tuple[int, dict[str, dict[str, float]]]]) -> Table:
+    """A table of times over that of the bare pass.
 
     Args:
         results: Numbers of instructions, each with what :func:`measure` returns.
     """
-    table = Table(
-        "instructions", f"{BARE}, mean", *COLUMNS, title="Means over that of the bare pass"
-    )
-    for size, means in results:
-        ratios = (f"{means[column] / means[BARE]:.2f}" for column in COLUMNS)
-        table.add_row(f"{size:,}", f"{means[BARE]:,.0f} µs", *ratios)
+    table = Table("instructions", "step", BARE, *COLUMNS, title="Times over that of the bare pass")
+    for size, rows in results:
+        for row, times in rows.items():
+            ratios = (f"{times[column] / times[BARE]:.2f}" for column in COLUMNS)
+            table.add_row(f"{size:,}", row, f"{times[BARE]:,.0f} µs", *ratios)
     return table
 
 

@@ -67,4 +67,5 @@ def test_ratios_are_reported(monkeypatch):
     result = CliRunner().invoke(app, ["--size", "200", "--episodes", "1"])
     assert result.exit_code == 0, result.output
     ratios = r"│ \d+\.\d\d +" * len(floor_report.COLUMNS)
-    assert re.search(rf"│ 200 +│ [\d,]+ µs +{ratios}", result.output), result.output
+    for row in (floor_report.WALK, floor_report.IDLE):
+        assert re.search(rf"│ 200 +│ {row} +│ [\d,]+ µs +{ratios}", result.output), result.output

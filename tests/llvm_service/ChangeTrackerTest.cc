@@ -5,16 +5,14 @@
 #include <iterator>
 #include <optional>
 #include <random>
+#include <string>
 
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Instructions.h"
-#include "llvm_service/ChangeTracker.h"
-#include "llvm_service/Ir.h"
 #include "llvm_service/LlvmCompatibility.h"
-#include "llvm_service/TrustedPasses.h"
+#include "tests/llvm_service/ChangeTrackerFixture.h"
 #include "tests/llvm_service/RandomWalk.h"
-#include "tests/llvm_service/Statuses.h"
 
 namespace compiler_gym::llvm_service {
 namespace {
@@ -22,51 +20,6 @@ namespace {
 using namespace llvm;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-
-constexpr char kModule[] = R"(
-@array = internal global [4 x i32] zeroinitializer
-declare i32 @callee(i32)
-define i32 @f(i32 %a) {
-  %sum = add i32 %a, 1
-  %product = mul i32 %sum, %sum
-  %result = call i32 @callee(i32 %product)
-  ret i32 %result
-}
-define i32 @g() {
-  %value = load i32, ptr getelementptr (i8, ptr @array, i64 4)
-  %other = call i32 @callee(i32 %value)
-  ret i32 %other
-}
-)";
-
-class ChangeTrackerTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    ASSERT_THAT(parseIr(kModule, owned_), IsOk());
-    tracker_.emplace(module());
-    bitcode_ = writeBitcode(module());
-  }
-
-  Module& module() { return *owned_.module; }
-  Function& f() { return *module().getFunction("f"); }
-  Function& g() { return *module().getFunction("g"); }
-  Instruction& instruction(Function& function, int number) {
-    return *std::next(function.front().begin(), number);
-  }
-
-  // What the tracker says about a change, which the bitcode has to confirm.
-  const ModuleChange& look() {
-    const ModuleChange& change = tracker_->update(module());
-    std::string bitcode = writeBitcode(module());
-    EXPECT_EQ(change.changed, bitcode != bitcode_);
-    bitcode_ = std::move(bitcode);
-    return change;
-  }
-
-  OwnedModule owned_;
-  std::optional<ChangeTracker> tracker_;
-  std::string bitcode_;
-};
 
 TEST_F(ChangeTrackerTest, NothingAtFirst) {
   const ModuleChange& change = tracker_->lastChange();
@@ -413,87 +366,6 @@ b:
 }
 
 // What the tracker is for, with the bitcode as the judge.
-// The tracker as it is told of one pass that changes @f and says whether it has.
-class TrustTest : public ChangeTrackerTest {
- protected:
-  void SetUp() override {
-    ChangeTrackerTest::SetUp();
-    tracker_.emplace(module(), &trusted_);
-  }
-
-  bool seesChangeBy(StringRef pass, bool claimsNoChange) {
-    tracker_->passDone(pass, claimsNoChange);
-    instruction(f(), 0).setHasNoUnsignedWrap(!instruction(f(), 0).hasNoUnsignedWrap());
-    tracker_->functionDone(f());
-    return tracker_->update(module()).changed;
-  }
-
-  StringSet<> trusted_ = {"HonestPass"};
-};
-
-TEST_F(TrustTest, ClaimsOfTrustedPassesAreBelieved) {
-  tracker_->follow();
-  EXPECT_FALSE(seesChangeBy("HonestPass", /*claimsNoChange=*/true));
-}
-
-TEST_F(TrustTest, ClaimsOfOtherPassesAreVerified) {
-  for (const char* pass : {"HonestPass", "OtherPass"}) {
-    tracker_->follow();
-    EXPECT_TRUE(seesChangeBy(pass, /*claimsNoChange=*/false)) << pass;
-  }
-  tracker_->follow();
-  EXPECT_TRUE(seesChangeBy("OtherPass", /*claimsNoChange=*/true));
-}
-
-TEST_F(TrustTest, OneOtherPassIsEnoughToLook) {
-  for (const bool isFirst : {true, false}) {
-    tracker_->follow();
-    tracker_->passDone(isFirst ? "OtherPass" : "HonestPass", /*claimsNoChange=*/true);
-    EXPECT_TRUE(seesChangeBy(isFirst ? "HonestPass" : "OtherPass", /*claimsNoChange=*/true));
-  }
-}
-
-TEST_F(TrustTest, NothingIsBelievedUnlessFollowed) {
-  EXPECT_TRUE(seesChangeBy("HonestPass", /*claimsNoChange=*/true));
-}
-
-TEST_F(TrustTest, EachElementIsJudgedByItsOwnPasses) {
-  tracker_->follow();
-  tracker_->passDone("OtherPass", /*claimsNoChange=*/true);
-  tracker_->moduleDone();
-  EXPECT_TRUE(seesChangeBy("HonestPass", /*claimsNoChange=*/true));
-}
-
-TEST_F(TrustTest, OtherFunctionsAreLookedAt) {
-  tracker_->follow();
-  tracker_->passDone("HonestPass", /*claimsNoChange=*/true);
-  tracker_->functionDone(g());
-  EXPECT_TRUE(seesChangeBy("HonestPass", /*claimsNoChange=*/false));
-  EXPECT_THAT(tracker_->lastChange().functionsChanged, ElementsAre("f"));
-}
-
-TEST(TrustedPassesTest, NeedsManyClaimsOfWhichNoneIsFalse) {
-  constexpr char kRecorded[] = R"(# LLVM 1.2.3, 9 episodes, seed 7
-# pass claims false
-FewPass 99999 0
-GoodPass 100000 0
-LyingPass 100000 1
-compiler_gym::OwnPass 100000 0
-)";
-  const StringSet<> trusted = parseTrustedPasses(kRecorded, "1.2.3");
-  EXPECT_EQ(trusted.size(), 1u);
-  EXPECT_TRUE(trusted.contains("GoodPass"));
-  EXPECT_TRUE(parseTrustedPasses(kRecorded, "1.2.4").empty());
-}
-
-TEST(TrustedPassesTest, PassesKnownToClaimFalselyAreNotTrusted) {
-  for (const char* pass :
-       {"IRCEPass", "InferAlignmentPass", "IPSCCPPass", "SCCPPass", "DeadArgumentEliminationPass",
-        "AttributorLightPass", "InstCombinePass", "IndVarSimplifyPass", "PartialInlinerPass"}) {
-    EXPECT_FALSE(trustedPasses().contains(pass)) << pass;
-  }
-}
-
 TEST(ChangeTrackerWalkTest, VerdictIsThatOfTheBitcode) {
   std::string before;
   const Compilation* current = nullptr;

@@ -413,7 +413,12 @@ def web_server(folder):
 def test_a_cell_of_a_notebook_shows_the_page(browser, tmp_path):
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(CELL)])
     # Sockets in the folder, so that nobody else can connect to the kernel.
-    kernel = AsyncKernelManager(kernel_name="python3", transport="ipc", ip=f"{tmp_path}/kernel")
+    kernel = AsyncKernelManager(
+        kernel_name="python3",
+        transport="ipc",
+        ip=f"{tmp_path}/kernel",
+        connection_file=f"{tmp_path}/kernel.json",
+    )
     runner = NotebookClient(notebook, km=kernel, timeout=200)
     with runner.setup_kernel(), web_server(tmp_path) as url:
         cell = runner.execute_cell(notebook.cells[0], 0)

@@ -12,7 +12,7 @@ namespace compiler_gym::llvm_service {
 /// Loads a program from a bitcode file, as a service does.
 ///
 /// @param path may be relative to the working directory.
-/// @return NOT_FOUND or INVALID_ARGUMENT if the file cannot be read or is no bitcode.
+/// @return the error of Program::load() if the file cannot be read or is no bitcode.
 grpc::Status loadProgramFile(const std::string& path, std::shared_ptr<const Program>& program);
 
 }  // namespace compiler_gym::llvm_service

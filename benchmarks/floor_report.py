@@ -2,11 +2,10 @@
 
 import random
 import tempfile
-from collections.abc import Mapping, Sequence
-from contextlib import closing
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
-from statistics import fmean, median
 from typing import Annotated
 
 import typer
@@ -18,14 +17,14 @@ from benchmarks.env_benchmark import EPISODE_STEPS, IDLE_PIPELINE
 from benchmarks.env_player import EnvPlayer
 from benchmarks.floor import Floor
 from benchmarks.machine import describe_machine, load_average
-from benchmarks.measurements import Measurements
+from benchmarks.measurements import Measurements, Summary, summarise
 from benchmarks.player import Player
 from benchmarks.programs import PROGRAMS, check_sizes
 from benchmarks.replay_player import ReplayPlayer
 from compiler_gym.util.runfiles_path import find_service_binary
 
-WALK = "random walk, mean"
-IDLE = "nothing left to do, median"
+WALK = "walk, mean"
+IDLE = "idle, median"
 BARE = "bare pass"
 DETECTION = "with change detection"
 FORKED = "in a forked process"
@@ -37,7 +36,8 @@ COLUMNS = (DETECTION, FORKED, FLOOR, ENVIRONMENT)
 class _Contest:
     """Takes each step in all ways, in turns."""
 
-    def __init__(self, players: Mapping[str, Player], floor: Floor):
+    def __init__(self, players: Mapping[str, Player], floor: Floor, pipelines: Sequence[str]):
+        self.pipelines = pipelines
         self._players = players
         self._floor = floor
         self._measurements = Measurements()
@@ -60,15 +60,27 @@ class _Contest:
         self._forked.append(step.pass_us)
         return step.total_us
 
-    def medians(self) -> dict[str, float]:
-        """Returns the median of each way, in microseconds."""
-        summaries = self._measurements.summaries()[""]
-        return {**{k: each.p50 for k, each in summaries.items()}, FORKED: median(self._forked)}
+    def summaries(self) -> dict[str, Summary]:
+        """Returns the summary of each way."""
+        return {**self._measurements.summaries()[""], FORKED: summarise(self._forked)}
 
-    def means(self) -> dict[str, float]:
-        """Returns the mean of each way, in microseconds."""
-        summaries = self._measurements.summaries()[""]
-        return {**{k: each.mean for k, each in summaries.items()}, FORKED: fmean(self._forked)}
+
+@contextmanager
+def _contest(program: Path) -> Iterator[_Contest]:
+    """Starts all processes. Those of another row have holes in their memory, which slow passes."""
+    service = find_service_binary("compiler_gym-llvm-service")
+    replay = find_service_binary("Replay", package="benchmarks/llvm_service")
+    binary = find_service_binary("Floor", package="benchmarks/llvm_service")
+    with (
+        closing(Arena(program, service, replay)) as arena,
+        closing(EnvPlayer(arena.connection)) as environment,
+        closing(Floor(binary, program, arena.pipelines)) as floor,
+        closing(ReplayPlayer(replay, program, arena.pipelines, None)) as bare,
+        closing(ReplayPlayer(replay, program, arena.pipelines, ())) as detection,
+    ):
+        environment.reset_to(arena.fresh_benchmark())
+        players = {BARE: bare, DETECTION: detection, ENVIRONMENT: environment}
+        yield _Contest(players, floor, arena.pipelines)
 
 
 def measure(program: Path, episodes: int) -> dict[str, dict[str, float]]:
@@ -82,30 +94,21 @@ def measure(program: Path, episodes: int) -> dict[str, dict[str, float]]:
         For :data:`WALK` and :data:`IDLE`, the time of a step in microseconds, for the bare pass and
         each of :data:`COLUMNS`.
     """
-    service = find_service_binary("compiler_gym-llvm-service")
-    replay = find_service_binary("Replay", package="benchmarks/llvm_service")
-    binary = find_service_binary("Floor", package="benchmarks/llvm_service")
-    with (
-        closing(Arena(program, service, replay)) as arena,
-        closing(EnvPlayer(arena.connection)) as environment,
-        closing(Floor(binary, program, arena.pipelines)) as floor,
-        closing(ReplayPlayer(replay, program, arena.pipelines, None)) as bare,
-        closing(ReplayPlayer(replay, program, arena.pipelines, ())) as detection,
-    ):
-        environment.reset_to(arena.fresh_benchmark())
-        players = {BARE: bare, DETECTION: detection, ENVIRONMENT: environment}
-        walks, idle = _Contest(players, floor), _Contest(players, floor)
+    with _contest(program) as contest:
         rng = random.Random(0)
         for _ in range(episodes):
-            walks.reset()
-            for action in rng.choices(range(len(arena.pipelines)), k=EPISODE_STEPS):
-                walks.step(action)
-        idle.reset()
-        action = arena.pipelines.index(IDLE_PIPELINE)
+            contest.reset()
+            for action in rng.choices(range(len(contest.pipelines)), k=EPISODE_STEPS):
+                contest.step(action)
+        walk = {name: each.mean for name, each in contest.summaries().items()}
+    with _contest(program) as contest:
+        contest.reset()
+        action = contest.pipelines.index(IDLE_PIPELINE)
         # The first of many steps, of which the median counts, is the one that changes the program.
         for _ in range(episodes * EPISODE_STEPS // 2):
-            idle.step(action)
-        return {WALK: walks.means(), IDLE: idle.medians()}
+            contest.step(action)
+        idle = {name: each.p50 for name, each in contest.summaries().items()}
+    return {WALK: walk, IDLE: idle}
 
 
 def tabulate(results: Sequence[tuple[int, dict[str, dict[str, float]]]]) -> Table:

@@ -1,6 +1,6 @@
 """Durations, sorted by what was done and by who did it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -53,11 +53,12 @@ class Measurements:
     def summaries(self) -> dict[str, dict[str, Summary]]:
         """Returns the summary of each cell, by row and column."""
         return {
-            row: {column: _summarise(durations) for column, durations in columns.items()}
+            row: {column: summarise(durations) for column, durations in columns.items()}
             for row, columns in self._durations.items()
         }
 
 
-def _summarise(durations: list[float]) -> Summary:
+def summarise(durations: Sequence[float]) -> Summary:
+    """Returns the summary of durations in microseconds."""
     p50, p90 = np.percentile(durations, [50, 90])
     return Summary(float(p50), float(p90), float(np.mean(durations)), len(durations))

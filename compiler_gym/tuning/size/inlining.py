@@ -72,6 +72,8 @@ class Inlining:
     def __init__(self, evaluator: Evaluator, sites: Sequence[CallSite]):
         self._evaluator = evaluator
         self._sites = sites
+        # Of decisions that are made for LLVM, it reports no costs.
+        self._costs: dict[tuple[str, str], int] = {}
 
     def moves_of_callees(self, change: Change) -> list[LocalMove]:
         """Returns moves that inline all calls of a function or none, the most promising first."""
@@ -90,6 +92,22 @@ class Inlining:
         several = (sites for sites in self.by_callee.values() if len(sites) > 1)
         return _decisions(([site] for sites in several for site in sites), decided)
 
+    def pins(self, change: Change) -> dict[int, bool]:
+        """Returns LLVM's own decisions under a change, by the number of the call.
+
+        If they are part of the change, clang makes nearly the same code. What is then done to a
+        function changes no decision, and so hardly any other function.
+
+        A call is missing if the change decides about it, or if LLVM inlines some copies of it only.
+        """
+        decided, known = self.decided(change), dict(change.calls)
+        pins = {}
+        for site in self._sites:
+            each = decided.get((site.caller, site.callee))
+            if each is not None and site.index not in known and not (each.inlined and each.kept):
+                pins[site.index] = each.inlined > 0
+        return pins
+
     @cached_property
     def by_callee(self) -> dict[str, list[CallSite]]:
         """The calls by the called function."""
@@ -107,8 +125,18 @@ class Inlining:
             each = decided[caller, callee]
             each.kept += bool(is_kept)
             each.inlined += not is_kept
-            each.cost += _cost(cost)
+            each.cost += self._cost(caller, callee, cost)
         return decided
+
+    def _cost(self, caller: str, callee: str, text: str) -> int:
+        """Returns the cost in a remark, or the last one of such a call that had a number."""
+        try:
+            cost = int(text)
+        except ValueError:
+            return self._costs.get((caller, callee), _UNKNOWN_COST)
+        cost = cost - _ONLY_CALL if cost < _ONLY_CALL / 2 else cost
+        self._costs[caller, callee] = cost
+        return cost
 
 
 def sum_of(decided: Sequence[Decided]) -> Decided:
@@ -152,14 +180,6 @@ def _closure(names: set[str], following: Mapping[str, set[str]]) -> set[str]:
             found.add(name)
             waiting += following.get(name, ())
     return found
-
-
-def _cost(text: str) -> int:
-    try:
-        cost = int(text)
-    except ValueError:
-        return _UNKNOWN_COST
-    return cost - _ONLY_CALL if cost < _ONLY_CALL / 2 else cost
 
 
 @dataclass(frozen=True)

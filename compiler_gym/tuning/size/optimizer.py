@@ -326,18 +326,18 @@ class Optimizer:
         assert self._ranking is not None and self.evaluator.unit is not None
         before = self.size(self.baseline)
         expectations = Expectations(
-            self._ranking,
-            self.baseline,
-            function_properties(self.evaluator.unit),
-            self._inlining,
-            self._functions,
-            self._adjustments,
+            *(self._ranking, self.baseline, function_properties(self.evaluator.unit)),
+            *(self._inlining, self._functions, self._adjustments),
         )
-        sets, chosen = expectations.option_sets(), None
+        sets = expectations.option_sets()
+        change = sets.next()
+        chosen = expectations.decide(change)
+        # Functions are judged one by one, so none may change what is inlined into others.
+        pins = self._inlining.pins(moved(self._framed(change), chosen))
+        chosen = [*chosen, LocalMove(frozenset(), pins)]
         found: list[Evaluation] = []
-        for _ in range(_FIRST_OPTIONS):
-            change = sets.next()
-            chosen = expectations.decide(change) if chosen is None else chosen
+        for number in range(_FIRST_OPTIONS):
+            change = sets.next() if number else change
             for each in self.evaluator.evaluate([moved(self._framed(change), chosen)]):
                 found.append(each)
                 sets.learn(change, math.log(max(self.size(each), 1) / max(before, 1)))

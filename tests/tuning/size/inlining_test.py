@@ -55,6 +55,36 @@ def test_decisions_change_the_code(compilation, start):
     assert frozenset({"mix", "twice", "fold", "main"}) in functions
 
 
+def test_pinned_calls_stay_as_llvm_decided_about_them(compilation, start):
+    evaluator = prepared(compilation, start)
+    sites = {site.index: site for site in list_call_sites(evaluator)}
+    inlining = Inlining(evaluator, list_call_sites(evaluator))
+    eager = Change(options=("-inline-threshold=5000",))
+    pins = inlining.pins(Change())
+    assert {(sites[index].callee, inline) for index, inline in pins.items()} == {
+        ("mix", False),
+        ("twice", True),
+        ("fold", False),
+    }
+    found = evaluator.evaluate([Change().decide(pins), eager, eager.decide(pins)])
+    functions = [{*each.object.functions} for each in found]
+    assert functions == [{"mix", "fold", "main"}, {"fold", "main"}, {"mix", "fold", "main"}]
+    # What a change decides is not LLVM's decision.
+    ((index, inline),) = [it for it in pins.items() if it[1]]
+    assert index not in inlining.pins(Change().decide({index: not inline}))
+
+
+def test_costs_of_pinned_calls_are_known(compilation, start):
+    inlining = Inlining(evaluator := prepared(compilation, start), list_call_sites(evaluator))
+    pins = inlining.pins(Change())
+    (free, *_), (pinned, *_) = (
+        inlining.moves_of_callees(each) for each in (Change(), Change().decide(pins))
+    )
+    assert free == pinned
+    costs = [each.cost for each in inlining.of_callees(inlining.decided(Change().decide(pins)))]
+    assert len({*costs}) == len(costs) == 3
+
+
 def test_moves_know_which_functions_they_change(compilation, start):
     evaluator = prepared(compilation, start)
     inlining = Inlining(evaluator, list_call_sites(evaluator))

@@ -235,7 +235,7 @@ class Evaluator:
         return [*map(json.loads, lines)]
 
     def remarks(self, change: Change) -> str:
-        """Returns LLVM's remarks about inlining with an evaluated change."""
+        """Returns LLVM's remarks about inlining with a change; none if clang fails."""
         command = self.command(change, self._folder / "remarks.o")
         remarks = ["-Rpass=inline", "-Rpass-missed=inline"]
         limit = min(_LIMIT_SECONDS, self.budget.seconds_left)

@@ -329,16 +329,16 @@ class Optimizer:
             *(self._ranking, self.baseline, function_properties(self.evaluator.unit)),
             *(self._inlining, self._functions, self._adjustments),
         )
-        sets = expectations.option_sets()
-        change = sets.next()
-        chosen = expectations.decide(change)
-        # Functions are judged one by one, so none may change what is inlined into others.
-        pins = self._inlining.pins(moved(self._framed(change), chosen))
-        chosen = [*chosen, LocalMove(frozenset(), pins)]
+        sets, chosen = expectations.option_sets(), None
         found: list[Evaluation] = []
-        for number in range(_FIRST_OPTIONS):
-            change = sets.next() if number else change
-            for each in self.evaluator.evaluate([moved(self._framed(change), chosen)]):
+        for _ in range(_FIRST_OPTIONS):
+            if self.evaluator.budget.is_over:
+                break
+            change = sets.next()
+            chosen = expectations.decide(change) if chosen is None else chosen
+            whole = moved(self._framed(change), chosen)
+            # Functions are judged one by one, so none may change what is inlined into others.
+            for each in self.evaluator.evaluate([whole.decide(self._inlining.pins(whole))]):
                 found.append(each)
                 sets.learn(change, math.log(max(self.size(each), 1) / max(before, 1)))
         self._untried_options = tuple(sets.left)

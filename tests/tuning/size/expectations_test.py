@@ -198,7 +198,8 @@ def test_what_harms_is_taken_back_if_the_first_results_are_larger_than_the_basel
     search.run()
     first, second, third = (each for each in evaluator._known if each != NO_CHANGE)
     assert search.best is search.baseline
-    assert first.calls == second.calls
+    chosen = {index for index, inline in first.calls if inline}
+    assert chosen == {index for index, inline in second.calls if inline}
     assert third.options in (first.options, second.options)
     taken_back = {*first.calls} - {*third.calls}
     assert taken_back and all(inline for _, inline in taken_back)

@@ -98,7 +98,8 @@ class Inlining:
         If they are part of the change, clang makes nearly the same code. What is then done to a
         function changes no decision, and so hardly any other function.
 
-        A call is missing if the change decides about it, or if LLVM inlines some copies of it only.
+        A call is missing if the change decides about it, if LLVM has no remark about it, or if it
+        inlines only some calls between the same two functions.
         """
         decided, known = self.decided(change), dict(change.calls)
         pins = {}

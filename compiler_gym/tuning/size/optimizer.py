@@ -333,7 +333,7 @@ class Optimizer:
         found: list[Evaluation] = []
         for _ in range(_FIRST_OPTIONS):
             if self.evaluator.budget.is_over:
-                break
+                break  # LLVM's remarks take a run of clang.
             change = sets.next()
             chosen = expectations.decide(change) if chosen is None else chosen
             whole = moved(self._framed(change), chosen)

@@ -203,3 +203,4 @@ def test_what_harms_is_taken_back_if_the_first_results_are_larger_than_the_basel
     assert third.options in (first.options, second.options)
     taken_back = {*first.calls} - {*third.calls}
     assert taken_back and all(inline for _, inline in taken_back)
+    assert {(index, False) for index, _ in taken_back} <= {*third.calls}

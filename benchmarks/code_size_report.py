@@ -152,6 +152,7 @@ class Way:
     evaluations: int
     objective: Objective
     policy: str | None
+    experimental: bool = False
 
     @property
     def milestones(self) -> list[int]:
@@ -180,6 +181,7 @@ def measure(source: Source, way: Way, jobs: int) -> Row:
                 way.objective,
                 source.check,
                 advice,
+                with_experimental=way.experimental,
                 ranking=shipped_ranking(),
                 watch=leads.watch,
             )
@@ -299,6 +301,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--objective", choices=[each.value for each in Objective], default="all")
     parser.add_argument("--policy", choices=[*SHIPPED], help="whose sequences are tried first")
+    parser.add_argument("--experimental", action="store_true", help="with experimental options")
     parser.add_argument("--opensource", type=int, help="so many files of opensource-v0 instead")
     parser.add_argument("--seed", type=int, default=0, help="which of them")
     parser.add_argument("--keep", type=Path, help="a file that keeps each row")
@@ -313,7 +316,12 @@ def main() -> None:
     sources: Iterable[Source] = [kernel(name) for name in arguments.programs or known]
     if arguments.opensource:
         sources = opensource_sources(arguments.opensource, arguments.seed)
-    way = Way(arguments.evaluations, Objective(arguments.objective), arguments.policy)
+    way = Way(
+        arguments.evaluations,
+        Objective(arguments.objective),
+        arguments.policy,
+        arguments.experimental,
+    )
     kept = Kept(arguments.keep, way)
     done, rows = kept.rows(), []
     try:

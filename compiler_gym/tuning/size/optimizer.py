@@ -98,7 +98,7 @@ class Optimizer:
         with_experimental: Whether to use experimental options.
         ranking: What changes are expected to be worth, which decides what is tried first; None for
             the order of the portfolio. It is used for bytes that are loaded and bytes of code
-            at ``-Oz``, without advice and experimental options.
+            at ``-Oz``, without advice.
         watch: Called when there is something new to say.
 
     Attributes:
@@ -317,7 +317,6 @@ class Optimizer:
             and self.objective in (Objective.ALL, Objective.TEXT)
             and self.evaluator.compilation.level == "-Oz"
             and self._directs_clang
-            and not self._with_experimental
             and self.best is self.baseline
         )
 
@@ -329,7 +328,7 @@ class Optimizer:
             *(self._ranking, self.baseline, function_properties(self.evaluator.unit)),
             *(self._inlining, self._functions, self._adjustments),
         )
-        sets, chosen = expectations.option_sets(), None
+        sets, chosen = expectations.option_sets(self._with_experimental), None
         found: list[Evaluation] = []
         for _ in range(_FIRST_OPTIONS):
             if self.evaluator.budget.is_over:

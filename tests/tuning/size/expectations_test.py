@@ -17,7 +17,11 @@ from compiler_gym.tuning.size.moves import list_functions, moved
 from compiler_gym.tuning.size.object_file import ObjectFile
 from compiler_gym.tuning.size.objective import Objective
 from compiler_gym.tuning.size.optimizer import Optimizer
-from compiler_gym.tuning.size.ranking import function_properties, shipped_ranking
+from compiler_gym.tuning.size.ranking import (
+    experimental_options,
+    function_properties,
+    shipped_ranking,
+)
 
 _NODE = np.dtype(
     [
@@ -184,6 +188,31 @@ def test_sets_of_options_are_judged_without_what_the_moves_do():
     assert (one, two) == (pytest.approx(-0.02), pytest.approx(-0.03))
     # With the moves, any first set is smaller than no change; the second is to beat the first.
     assert belief.least[0] > 0.5 and belief.least[1] == pytest.approx(-0.02)
+
+
+def test_experimental_sets_are_those_of_the_model_with_one_more_option(parts):
+    it = expectations(parts, FunctionGains((), {}), NO_CALL_GAINS)
+    safe, added = it.option_sets(), it.option_sets(with_experimental=True)
+    assert len(safe.left) == len(added.left) >= 8
+    for known, change in zip(safe.left, added.left, strict=True):
+        assert experimental_options(known) == []
+        assert change == replace(known, options=(*known.options, "-apply-ext-tsp-for-size"))
+        assert experimental_options(change) == ["-apply-ext-tsp-for-size"]
+    # The order is that of the model.
+    assert added.next().options[:-1] == safe.next().options
+
+
+@pytest.mark.parametrize("asked", [False, True], ids=["safe", "experimental"])
+def test_first_evaluations_use_experimental_options_only_if_asked(compilation, start, asked):
+    evaluator = start(compilation, evaluations=2)
+    search = Optimizer(evaluator, with_experimental=asked, ranking=shipped_ranking())
+    search.start()
+    search.run()
+    assert search.best.loaded < search.baseline.loaded
+    assert [stage.name for stage in search.stages] == ["portfolio"]
+    # The order of the portfolio has no decisions about functions: both orders are the model's.
+    assert search.best.change.functions
+    assert bool(experimental_options(search.best.change)) is asked
 
 
 def test_what_harms_is_taken_back_if_the_first_results_are_larger_than_the_baseline(

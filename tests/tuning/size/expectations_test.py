@@ -210,8 +210,8 @@ def test_first_evaluations_use_experimental_options_only_if_asked(compilation, s
     search.run()
     assert search.best.loaded < search.baseline.loaded
     assert [stage.name for stage in search.stages] == ["portfolio"]
-    # The order of the portfolio has no decisions about functions: both orders are the model's.
-    assert search.best.change.functions
+    # In the order of the portfolio, these evaluations would have no decisions about calls.
+    assert search.best.change.functions and search.best.change.calls
     assert bool(experimental_options(search.best.change)) is asked
 
 

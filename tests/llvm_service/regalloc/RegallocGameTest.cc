@@ -22,10 +22,10 @@ namespace {
 using grpc::StatusCode;
 using ::testing::HasSubstr;
 
-constexpr size_t kDefault = kEvictionCandidates;
-
 // Without LLVM's interface to its register allocator there is nothing to play.
 #if __has_include("llvm/CodeGen/RegAllocEvictionAdvisor.h")
+
+constexpr size_t kDefault = kEvictionCandidates;
 
 class RegallocGameTest : public ::testing::Test {
  protected:

@@ -103,6 +103,8 @@ def _python_environment_impl(ctx):
     ctx.template("BUILD", Label("//third_party:python.BUILD"), substitutions = {
         "%{interpreter}": interpreter,
     })
+    found = ctx.execute([interpreter, "-c", "import sys; print(sys.implementation.cache_tag)"])
+    ctx.file("cache_tag.bzl", "CACHE_TAG = \"%s\"\n" % found.stdout.strip())
 
 python_environment = repository_rule(
     implementation = _python_environment_impl,

@@ -1,5 +1,7 @@
 """The project's test rules."""
 
+load(":compiled_python.bzl", "compiled_python")
+
 def pytest_test(name, srcs, deps = [], data = [], args = [], env = {}, **kwargs):
     """Test files run by pytest in the repository's virtual environment, in one process.
 
@@ -14,12 +16,21 @@ def pytest_test(name, srcs, deps = [], data = [], args = [], env = {}, **kwargs)
       env: environment variables of the test.
       **kwargs: as of py_test.
     """
+    compiled = name + "_compiled"
+    compiled_python(
+        name = compiled,
+        testonly = True,
+        deps = deps + ["//tests:effort"],
+    )
     native.py_test(
         name = name,
         srcs = srcs + ["//tools:pytest_main.py"],
         main = "//tools:pytest_main.py",
         args = ["$(rootpath %s)" % src for src in srcs if src.endswith("_test.py")] + args,
-        data = data + ["//third_party:requirements.txt"],
+        data = data + [
+            compiled,
+            "//third_party:requirements.txt",
+        ],
         deps = deps + ["//tests:effort"],
         env = env,
         python_version = "PY3",

@@ -17,6 +17,7 @@ from compiler_gym.envs.llvm.specs import (
     INST_COUNT_FEATURE_NAMES,
 )
 from compiler_gym.service.proto import GetSpacesRequest
+from tests.effort import sample
 from tests.envs.llvm.kernel_programs import kernel_uri
 
 DERIVED = ("InstCountDict", "InstCountNorm", "InstCountNormDict", "AutophaseDict")
@@ -64,7 +65,7 @@ def test_autophase_dict():
     assert named["testUnary"] == 55
 
 
-@pytest.mark.parametrize("kernel", ["sha256", "json", "fft"])
+@pytest.mark.parametrize("kernel", sample(["fft", "sha256", "json"], 1))
 def test_all_observations_are_in_their_spaces(env, kernel):
     """Also when nothing has been optimised and when much has."""
     env.reset(benchmark=kernel_uri(kernel))

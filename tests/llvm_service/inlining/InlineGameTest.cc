@@ -154,12 +154,13 @@ INSTANTIATE_TEST_SUITE_P(Kernel, InlineDecisionsTest,
                          [](const auto& info) { return info.param; });
 
 TEST(InlineAnswersTest, ToAllQuestionsChangeTheProgramAndAreRepeatedByOpt) {
+  const size_t most = effort(40, 200);
   for (const InlineChoice choice : {InlineChoice::kKeep, InlineChoice::kInline}) {
     const auto game = startGame(kernel("lzss"), /*isInOrder=*/true);
     ASSERT_NE(game, nullptr);
     const std::string byDefault = game->compilation().bitcode();
     std::vector<InlineDecision> decisions;
-    while (game->openQuestion() != nullptr && decisions.size() < 200) {
+    while (game->openQuestion() != nullptr && decisions.size() < most) {
       const InlineQuestion question = *game->openQuestion();
       decisions.push_back({Target::kQuestion, 0, choice});
       EXPECT_TRUE(game->decide(decisions.back()));

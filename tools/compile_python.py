@@ -1,7 +1,7 @@
 """Compiles a Python module: ``compile_python.py SOURCE COMPILED``.
 
-The result does not depend on when the source was written, and Python does not look whether that
-has changed: it is Bazel who knows.
+The result does not depend on the time of the source, and Python does not check whether the source
+has changed: Bazel does.
 """
 
 import py_compile

@@ -26,8 +26,20 @@ struct Outcome {
   bool endsEpisode = false;
 };
 
-/// A program under compilation, and the actions that affect the compilation. LlvmSession has the
-/// common code of all games. Games are listed in Games.h.
+/// The compilation that an observation is about, as it is now. The next call of the game may end
+/// it.
+struct View {
+  Compilation* compilation = nullptr;
+  /// A number that changes whenever the value of the observation may change.
+  uint64_t version = 0;
+  /// True if it is the same compilation for the life of the game, so that observations can cache
+  /// results for its parts.
+  bool isStable = false;
+};
+
+/// A program under compilation, and the actions that affect the compilation. A game may have
+/// several compilations, and replace them. LlvmSession has the common code of all games. Games are
+/// listed in Games.h.
 class Game {
  public:
   virtual ~Game() = default;
@@ -40,20 +52,13 @@ class Game {
   [[nodiscard]] virtual grpc::Status apply(size_t index, int actionsLeft,
                                            const SessionSettings& settings, Outcome& outcome) = 0;
 
-  /// Called before an observation is computed. Does the work that apply() has deferred.
-  [[nodiscard]] virtual grpc::Status prepare(const Observation& /*observation*/) {
-    return grpc::Status::OK;
-  }
+  /// Finds the compilation that an observation is about. Does the work that apply() has deferred.
+  [[nodiscard]] virtual grpc::Status view(const Observation& observation, View& view) = 0;
 
-  /// The program of the prepared observation.
-  virtual Compilation& compilation() = 0;
+  using Visitor = std::function<void(Compilation&)>;
 
-  /// True if compilation() always returns the same object, so that observations can cache results
-  /// for its parts.
-  virtual bool hasOneCompilation() const { return false; }
-
-  /// A number that changes whenever the value of the observation may change.
-  virtual uint64_t versionFor(const ObservationSpace& space) = 0;
+  /// Calls the visitor for each compilation that there is now; there is at least one.
+  virtual void visitCompilations(const Visitor& visitor) = 0;
 
   /// Handles a parameter of this game. Leaves the reply unset for other parameters.
   [[nodiscard]] virtual grpc::Status handleParameter(const std::string& /*key*/,

@@ -118,21 +118,21 @@ Status LlvmSession::computeObservation(const ObservationSpace& observationSpace,
             "Unknown observation space \"" + observationSpace.name() + "\""};
   }
   const Observation& kind = rules_.observations[found->second];
-  RETURN_IF_ERROR(game_->prepare(kind));
+  View view;
+  RETURN_IF_ERROR(game_->view(kind, view));
   Observed& observed = observed_[found->second];
-  const uint64_t version = game_->versionFor(kind.space);
-  if (observed.value && observed.value->first == version) {
+  if (observed.value && observed.value->first == view.version) {
     observation = observed.value->second;
     return Status::OK;
   }
   if (kind.exports && settings_.verification != Verification::kNever) {
-    RETURN_IF_ERROR(game_->compilation().verify());
+    RETURN_IF_ERROR(view.compilation->verify());
   }
-  std::any* kept = game_->hasOneCompilation() ? &observed.kept : nullptr;
-  RETURN_IF_ERROR(kind.compute({game_->compilation(), settings_.runCounts,
-                                settings_.ir2vecVocabulary.get(), kept, game_.get()},
-                               observation));
-  if (kind.space.deterministic()) observed.value.emplace(version, observation);
+  std::any* kept = view.isStable ? &observed.kept : nullptr;
+  RETURN_IF_ERROR(kind.compute(
+      {*view.compilation, settings_.runCounts, settings_.ir2vecVocabulary.get(), kept, game_.get()},
+      observation));
+  if (kind.space.deterministic()) observed.value.emplace(view.version, observation);
   return Status::OK;
 }
 
@@ -146,7 +146,7 @@ Status LlvmSession::handleSessionParameter(const std::string& key, const std::st
   }
   if (key == "llvm.set_target_triple") RETURN_IF_ERROR(setTargetTriple(value));
   if (key == "llvm.set_target_triple" || key == "llvm.get_target_triple") {
-    reply = targetName(game_->compilation().module());
+    game_->visitCompilations([&](Compilation& each) { reply = targetName(each.module()); });
   } else {
     RETURN_IF_ERROR(settings_.handle(key, value, reply));
   }
@@ -163,16 +163,20 @@ Status LlvmSession::saveReproducer(const Event& action, const boost::filesystem:
 }
 
 void LlvmSession::afterReply() {
-  if (game_ && game_->hasOneCompilation()) game_->compilation().catchUp();
+  if (game_) game_->visitCompilations([](Compilation& each) { each.catchUp(); });
 }
 
 Status LlvmSession::afterFork() {
-  game_->compilation().executable().afterFork();
+  game_->visitCompilations([](Compilation& each) { each.executable().afterFork(); });
   return Status::OK;
 }
 
 bool LlvmSession::holdsOnlyMemory() const {
-  return !game_ || !game_->compilation().executable().isBuilt();
+  bool isBuilt = false;
+  if (game_) {
+    game_->visitCompilations([&](Compilation& each) { isBuilt |= each.executable().isBuilt(); });
+  }
+  return !isBuilt;
 }
 
 }  // namespace compiler_gym::llvm_service

@@ -15,9 +15,8 @@ class PassGame final : public Game {
 
   [[nodiscard]] grpc::Status apply(size_t index, int actionsLeft, const SessionSettings& settings,
                                    Outcome& outcome) final;
-  Compilation& compilation() final { return *compilation_; }
-  bool hasOneCompilation() const final { return true; }
-  uint64_t versionFor(const ObservationSpace& space) final;
+  [[nodiscard]] grpc::Status view(const Observation& observation, View& view) final;
+  void visitCompilations(const Visitor& visitor) final { visitor(*compilation_); }
 
   /// Knows llvm.apply_baseline_optimizations and llvm.get_baseline_counts.
   [[nodiscard]] grpc::Status handleParameter(const std::string& key, const std::string& value,

@@ -54,7 +54,6 @@ Status InlineRegallocGame::start(std::shared_ptr<const Program> program,
   RETURN_IF_ERROR(RegallocGame::start(std::move(program), AllocatorDecision::kEviction,
                                       workingDirectory, started->registers_));
   started->allocated_ = started->inlining_->updates();
-  started->shown_ = &started->registers_->compilation();
   game = std::move(started);
   return Status::OK;
 }
@@ -107,15 +106,20 @@ Status InlineRegallocGame::allocate() {
   return Status::OK;
 }
 
-Status InlineRegallocGame::prepare(const Observation& observation) {
+Status InlineRegallocGame::view(const Observation& observation, View& view) {
   if (isOfInlining(observation.space)) {
-    shown_ = &inlining_->compilation();
-    return Status::OK;
+    RETURN_IF_ERROR(inlining_->view(observation, view));
+  } else {
+    RETURN_IF_ERROR(allocate());
+    RETURN_IF_ERROR(registers_->view(observation, view));
   }
-  RETURN_IF_ERROR(allocate());
-  RETURN_IF_ERROR(registers_->prepare(observation));
-  shown_ = &registers_->compilation();
+  view.version = version_;
   return Status::OK;
+}
+
+void InlineRegallocGame::visitCompilations(const Visitor& visitor) {
+  inlining_->visitCompilations(visitor);
+  registers_->visitCompilations(visitor);
 }
 
 }  // namespace compiler_gym::llvm_service

@@ -36,13 +36,12 @@ class InlineRegallocGame final : public Game {
   ///     registers after it.
   [[nodiscard]] grpc::Status apply(size_t index, int actionsLeft, const SessionSettings& settings,
                                    Outcome& outcome) final;
-  [[nodiscard]] grpc::Status prepare(const Observation& observation) final;
-  Compilation& compilation() final { return *shown_; }
-  uint64_t versionFor(const ObservationSpace& /*space*/) final { return version_; }
+  [[nodiscard]] grpc::Status view(const Observation& observation, View& view) final;
+  void visitCompilations(const Visitor& visitor) final;
 
   /// The answers about calls, and what they lead to.
   const InlineGame& inlining() const { return *inlining_; }
-  /// The answers about registers, and what both lead to, after prepare().
+  /// The answers about registers, and what both lead to, after view().
   const RegallocGame& registers() const { return *registers_; }
   /// True if the open question is one of the inliner.
   bool isAboutCall() const { return inlining_->openQuestion() != nullptr; }
@@ -62,7 +61,6 @@ class InlineRegallocGame final : public Game {
   // The program of inlining_ whose registers are allocated.
   uint64_t allocated_ = 0;
   uint64_t version_ = 0;
-  Compilation* shown_ = nullptr;
 };
 
 }  // namespace compiler_gym::llvm_service

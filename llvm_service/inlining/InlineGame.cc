@@ -69,6 +69,12 @@ Status InlineGame::start(std::shared_ptr<const Program> program, bool isInOrder,
   return Status::OK;
 }
 
+Status InlineGame::view(const Observation& /*observation*/, View& view) {
+  RETURN_IF_ERROR(update());
+  view = {compilation_.get(), version()};
+  return Status::OK;
+}
+
 Status InlineGame::apply(size_t index, int actionsLeft, const SessionSettings& /*settings*/,
                          Outcome& outcome) {
   outcome.hadNoEffect = !decide(listInlineActions()[isInOrder_ ? 0 : 1].decisions[index]);

@@ -57,10 +57,10 @@ class InlineGame final : public Game {
   /// is not valid.
   [[nodiscard]] grpc::Status update();
 
-  [[nodiscard]] grpc::Status prepare(const Observation& /*observation*/) final { return update(); }
+  [[nodiscard]] grpc::Status view(const Observation& observation, View& view) final;
+  void visitCompilations(const Visitor& visitor) final { visitor(*compilation_); }
   [[nodiscard]] grpc::Status apply(size_t index, int actionsLeft, const SessionSettings& settings,
                                    Outcome& outcome) final;
-  uint64_t versionFor(const ObservationSpace& /*space*/) final { return version(); }
 
   const std::vector<InlineSite>& sites() const { return sites_; }
   /// The decision about each of them.
@@ -74,7 +74,7 @@ class InlineGame final : public Game {
   uint64_t updates() const { return version_; }
   /// Counts the updates and the answers.
   uint64_t version() const { return version_ + answers_.size(); }
-  Compilation& compilation() final { return *compilation_; }
+  Compilation& compilation() { return *compilation_; }
   const Compilation& compilation() const { return *compilation_; }
   /// All that the inliner has asked.
   const std::vector<InlineQuestion>& questions() const { return questions_; }

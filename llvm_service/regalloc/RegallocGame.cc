@@ -97,7 +97,6 @@ Status RegallocGame::start(std::shared_ptr<const Program> program, AllocatorDeci
   std::unique_ptr<RegallocGame> started(new RegallocGame(program, decision, workingDirectory));
   started->optimised_ =
       Compilation::startOn(std::move(program), std::move(owned), workingDirectory);
-  started->shown_ = started->optimised_.get();
   RETURN_IF_ERROR(started->generate(llvm::CodeGenFileType::ObjectFile, started->allocation_));
   started->defaultSpills_ = started->allocation_.spills;
   started->allocations_ = 1;
@@ -117,7 +116,6 @@ Status RegallocGame::restart(OwnedModule optimised) {
     answers_.swap(formerAnswers);
     return status;
   }
-  shown_ = optimised_.get();
   allocation_ = std::move(allocation);
   ++version_;
   ++allocations_;
@@ -175,11 +173,16 @@ Status RegallocGame::answer(int64_t answer) {
   return Status::OK;
 }
 
-Status RegallocGame::prepare(const Observation& observation) {
+Status RegallocGame::view(const Observation& observation, View& view) {
   const bool isAssembly = isOfAssembly(observation);
   if (isAssembly) RETURN_IF_ERROR(assemble());
-  shown_ = isAssembly ? assembled_.get() : optimised_.get();
+  view = {isAssembly ? assembled_.get() : optimised_.get(), version_};
   return Status::OK;
+}
+
+void RegallocGame::visitCompilations(const Visitor& visitor) {
+  visitor(*optimised_);
+  if (assembled_) visitor(*assembled_);
 }
 
 Status RegallocGame::assemble() {
@@ -193,7 +196,6 @@ Status RegallocGame::assemble() {
   owned.module->setTargetTriple(optimised_->module().getTargetTriple());
   owned.module->setDataLayout(optimised_->module().getDataLayout());
   owned.module->setModuleInlineAsm(allocation.output);
-  shown_ = optimised_.get();
   assembled_ = Compilation::startOn(program_, std::move(owned), workingDirectory_);
   assembledAllocation_ = allocations_;
   return Status::OK;

@@ -35,9 +35,8 @@ class RegallocGame final : public Game {
   ///     allocate registers after it.
   [[nodiscard]] grpc::Status apply(size_t index, int actionsLeft, const SessionSettings& settings,
                                    Outcome& outcome) final;
-  [[nodiscard]] grpc::Status prepare(const Observation& observation) final;
-  Compilation& compilation() final { return *shown_; }
-  uint64_t versionFor(const ObservationSpace& /*space*/) final { return version_; }
+  [[nodiscard]] grpc::Status view(const Observation& observation, View& view) final;
+  void visitCompilations(const Visitor& visitor) final;
 
   /// Begins anew with another program, which has been optimised. Whatever is said by default stays.
   ///
@@ -85,8 +84,6 @@ class RegallocGame final : public Game {
   std::unique_ptr<Compilation> assembled_;
   uint64_t allocations_ = 0;
   uint64_t assembledAllocation_ = 0;
-  // One of the two.
-  Compilation* shown_ = nullptr;
 };
 
 }  // namespace compiler_gym::llvm_service

@@ -53,7 +53,8 @@ class InlineRegallocGameTest : public ::testing::Test {
 
   // What any observation of the object file needs.
   static const PlayedAllocation& allocationOf(InlineRegallocGame& game) {
-    EXPECT_THAT(game.prepare(inlineRegallocGame().observations.front()), IsOk());
+    View view;
+    EXPECT_THAT(game.view(inlineRegallocGame().observations.front(), view), IsOk());
     return game.registers().allocation();
   }
 
@@ -126,18 +127,22 @@ TEST_F(InlineRegallocGameTest, ProgramsWithoutQuestionsEndAtOnce) {
   EXPECT_TRUE(outcome.hadNoEffect);
 }
 
-TEST_F(InlineRegallocGameTest, FeaturesAreThoseOfTheOpenQuestion) {
-  LlvmSession session(directory_.path(), inlineRegallocGame());
-  ASSERT_THAT(session.init(session.getActionSpaces().front(), makeBenchmark(kernel("lzss"))),
-              IsOk());
-  const auto observe = [&](const std::string& name) {
+class InlineRegallocSessionTest : public InlineRegallocGameTest {
+ protected:
+  void SetUp() override {
+    ASSERT_THAT(session.init(session.getActionSpaces().front(), makeBenchmark(kernel("lzss"))),
+                IsOk());
+  }
+
+  Event observe(const std::string& name) {
     ObservationSpace wanted;
     wanted.set_name(name);
     Event event;
     EXPECT_THAT(session.computeObservation(wanted, event), IsOk()) << name;
     return event;
-  };
-  const auto act = [&](size_t index) {
+  }
+
+  void act(size_t index) {
     Event action;
     action.set_int64_value(static_cast<int64_t>(index));
     bool isEnd = false;
@@ -145,7 +150,27 @@ TEST_F(InlineRegallocGameTest, FeaturesAreThoseOfTheOpenQuestion) {
     std::optional<ActionSpace> space;
     session.beginStep(1);
     EXPECT_THAT(session.applyAction(action, isEnd, space, hadNoEffect), IsOk());
+  }
+
+  LlvmSession session{directory_.path(), inlineRegallocGame()};
+};
+
+TEST_F(InlineRegallocSessionTest, ParametersAfterAnAnswerWithoutObservations) {
+  const auto target = [&] {
+    std::optional<std::string> reply;
+    EXPECT_THAT(session.handleSessionParameter("llvm.get_target_triple", "", reply), IsOk());
+    return reply;
   };
+  const auto before = target();
+  EXPECT_TRUE(before);
+  // An observation of a program that the answer replaces.
+  observe("InlineFeatures");
+  act(kKeep);
+  EXPECT_EQ(target(), before);
+  EXPECT_TRUE(session.holdsOnlyMemory());
+}
+
+TEST_F(InlineRegallocSessionTest, FeaturesAreThoseOfTheOpenQuestion) {
   const size_t ofCall = namesOfInlineFeatures().size();
   auto values = observe("DecisionFeatures").float_tensor().value();
   ASSERT_EQ(static_cast<size_t>(values.size()),

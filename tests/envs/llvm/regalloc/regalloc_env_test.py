@@ -198,6 +198,12 @@ def test_runs(env):
     env.reset()
     play(env, seed=5, count=3)
     assert len(env.observation["Runtime"]) == 2
+    # Then an observation of the program before allocation, which has no build.
+    assert env.observation["IrInstructionCount"] > 0
+    with env.fork() as fork:
+        assert len(fork.observation["Runtime"]) == 2
+    # The build is not the one that the fork has removed.
+    assert len(env.observation["Runtime"]) == 2
 
 
 PRIORITIES = {"action_space": "Priorities", "observation_space": "PriorityFeatures"}

@@ -76,8 +76,11 @@ Status PassGame::apply(size_t index, int actionsLeft, const SessionSettings& set
   return Status::OK;
 }
 
-uint64_t PassGame::versionFor(const ObservationSpace& space) {
-  return space.of_last_action() ? compilation_->history().size() : compilation_->version();
+Status PassGame::view(const Observation& observation, View& view) {
+  const uint64_t version =
+      observation.space.of_last_action() ? compilation_->history().size() : compilation_->version();
+  view = {compilation_.get(), version, /*isStable=*/true};
+  return Status::OK;
 }
 
 Status PassGame::applyBaseline(const std::string& value, const SessionSettings& settings,
@@ -92,12 +95,7 @@ Status PassGame::applyBaseline(const std::string& value, const SessionSettings& 
     if (list.name != "Pipelines") continue;
     for (const Action& action : list.actions) {
       if (action.pipeline != pipeline) continue;
-      const Status status = run(action, settings, changed);
-      // The module has changed: of a failed parameter, DATA_LOSS alone ends the session.
-      if (status.error_code() == StatusCode::INTERNAL) {
-        return {StatusCode::DATA_LOSS, status.error_message()};
-      }
-      RETURN_IF_ERROR(status);
+      RETURN_IF_ERROR(run(action, settings, changed));
       reply = changed ? "1" : "0";
       return Status::OK;
     }

@@ -142,10 +142,11 @@ class CompilationSession {
 
   // Handles a parameter that a client sends. Set `reply` if this class knows the key; otherwise
   // leave it unset, and the runtime tries its own parameters. INVALID_ARGUMENT if the key is known
-  // but the value is malformed; DATA_LOSS if the parameter has broken the program: then the runtime
-  // fails every later request with it. A key whose last part begins with "get_", e.g.
-  // "llvm.get_target_triple", changes nothing: it is not repeated where the session is copied by
-  // repeating what was done with it. Knows no key by default.
+  // but the value is malformed; DATA_LOSS if the parameter has broken the program. After an
+  // exception or an error that is no refusal, as of applyAction(), the runtime fails every later
+  // request with it. A key whose last part begins with "get_", e.g. "llvm.get_target_triple",
+  // changes nothing: it is not repeated where the session is copied by repeating what was done with
+  // it. Knows no key by default.
   [[nodiscard]] virtual grpc::Status handleSessionParameter(const std::string& key,
                                                             const std::string& value,
                                                             std::optional<std::string>& reply);

@@ -147,6 +147,10 @@ def test_exception_of_the_constructor():
 def test_exception_of_a_parameter(env):
     with pytest.raises(ServiceError, match="ZeroDivisionError"):
         evaluate(env, "1 / 0")
+    # Nobody knows in which state it has left the session.
+    with pytest.raises(ServiceError, match="cannot continue after an earlier failure"):
+        env.send_param("unknown", "")
+    env.reset()
     with pytest.raises(ValueError, match="Unknown session parameter"):
         env.send_param("unknown", "")
 

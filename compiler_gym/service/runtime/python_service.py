@@ -89,7 +89,7 @@ _METHODS = {
 }
 
 # Methods whose failures go to the log, because nothing waits for their results.
-_NOT_REPORTED = {"forkable", "holds_only_memory", "destroy"}
+_NOT_REPORTED = {"forkable", "holds_only_memory"}
 
 # Methods that the runtime calls only if the class overrides them.
 _OPTIONAL = {

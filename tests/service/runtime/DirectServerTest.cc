@@ -45,6 +45,20 @@ TEST_F(DirectServerTest, ClientsThatComeDuringTheStopAreTurnedAway) {
   }
 }
 
+TEST_F(DirectServerTest, HalfARequestIsNotWaitedForButSilenceIs) {
+  std::unique_ptr<DirectServer> server;
+  ASSERT_TRUE(
+      DirectServer::start(*sessions_, kMaxMessageBytes, &server, std::chrono::milliseconds(20))
+          .ok());
+  const Channel half = connectTo(server->name());
+  Channel silent = connectTo(server->name());
+  ASSERT_TRUE(sendBytes(half, headerOf(4, 1).substr(0, 7)));
+  EXPECT_TRUE(half.isReadable(std::chrono::minutes(1)));  // The end of file.
+  EXPECT_FALSE(silent.isReadable());
+  GetVersionReply reply;
+  EXPECT_TRUE(roundTrip(silent, Method::kGetVersion, GetVersionRequest(), &reply, soon()).ok());
+}
+
 // Lets no thread be made, as if there were no room for its stack.
 class NoThreads {
  public:

@@ -294,6 +294,24 @@ TEST_F(IsolatedServiceTest, ReproducerIsTheStateBeforeTheAction) {
   EXPECT_FALSE(reproducerIn(client().step(client().startOn("abc"), {"exit"}).message()).empty());
 }
 
+TEST_F(IsolatedServiceTest, CrashesAfterTheReplyAreThoseOfTheLastAction) {
+  start({"--spare_sessions=0"});
+  const int64_t session = client().startOn("abc");
+  ASSERT_TRUE(client().step(session, {"append-a", "crash-later"}, {toy::kText}).ok());
+  const auto died = client().step(session, {"reverse"});
+  EXPECT_EQ(died.code(), StatusCode::ABORTED);
+  EXPECT_THAT(died.message(), HasSubstr("in the work left by action 'crash-later' (number 22, "));
+  const fs::path directory = reproducerIn(died.message());
+  EXPECT_EQ(contentsOf(directory / "text"), "abca");
+  EXPECT_EQ(contentsOf(directory / "action"), "22");
+  // A process that has run no command has left files, too.
+  const auto isLeft = [](const fs::path& path) { return path.stem() == "crash"; };
+  EXPECT_TRUE(eventually([&] {
+    return std::none_of(fs::directory_iterator(working()), fs::directory_iterator(),
+                        [&](const auto& entry) { return isLeft(entry.path()); });
+  }));
+}
+
 #ifndef COMPILER_GYM_SANITIZER
 TEST_F(IsolatedServiceTest, ReproducerSaysIfMemoryWasScarce) {
   start({"--session_memory_mib=200"});

@@ -77,6 +77,9 @@ TEST_F(ObservedAtStartTest, OneThatFailsDoesNoHarmToTheProgram) {
     EXPECT_EQ(failed.message(), "The observation failing cannot be computed");
   }
   EXPECT_EQ(client().textOf(client().startOn("abc")), "abc");
+  // Other observations are still computed once per program, after the one that failed.
+  EXPECT_EQ(observedAtStart({toy::kText, toy::kLength}), "5");
+  EXPECT_EQ(observedAtStart({toy::kText, toy::kLength}), "5");
 }
 
 TEST_F(IsolatedServiceTest, PristineSessionsAreEvicted) {

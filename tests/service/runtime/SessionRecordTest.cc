@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <functional>
 #include <iostream>
@@ -15,12 +16,14 @@
 #include <utility>
 #include <vector>
 
+#include "compiler_gym/service/runtime/server/isolation/Epitaph.h"
 #include "compiler_gym/service/runtime/wire/SessionRecord.h"
 
 namespace compiler_gym::runtime {
 namespace {
 
 using ::testing::EndsWith;
+using ::testing::HasSubstr;
 using ::testing::SizeIs;
 using util::FileDescriptor;
 
@@ -254,6 +257,22 @@ TEST_F(SessionRecordTest, GarbageIsSurvived) {
 TEST_F(SessionRecordTest, MemoryCannotBeTakenAway) {
   EXPECT_NE(ftruncate(record_->memory(), 0), 0);
   EXPECT_NE(ftruncate(record_->memory(), 1 << 30), 0);
+}
+
+// Reports on processes that ended before they had introduced themselves.
+TEST(EpitaphTest, OfAProcessThatNeverServedARequest) {
+  std::unique_ptr<SessionRecord> record;
+  ASSERT_TRUE(SessionRecord::create(&record).ok());
+  const auto textFor = [&record](bool isCopy) {
+    End end;
+    end.isCopy = isCopy;
+    return writeEpitaph(*record, end).status.error_message();
+  };
+  EXPECT_THAT(textFor(/*isCopy=*/true), HasSubstr("was to be a copy ended before it was copied"));
+  EXPECT_THAT(textFor(/*isCopy=*/false), HasSubstr("its process ended before it served a request"));
+  record->setEndReason(EndReason::kNoPidfd, EMFILE);
+  EXPECT_THAT(textFor(/*isCopy=*/false), HasSubstr("Too many open files"));
+  EXPECT_THAT(textFor(/*isCopy=*/true), HasSubstr("pidfd_open, which needs Linux 5.3"));
 }
 
 }  // namespace

@@ -226,10 +226,10 @@ bool misbehave(const std::string& name, const boost::filesystem::path& directory
 
 const std::vector<std::string>& ToySession::editNames() {
   static const std::vector<std::string> names = {
-      "uppercase", "reverse",      "rotate",  "append-a",       "no-op", "end",
-      "end-later", "fail",         "throw",   "restrict",       "sleep", "hang",
-      "run",       "corrupt",      "crash",   "abort",          "exit",  "loop",
-      "allocate",  "corrupt-heap", "chatter", "crash-when-full"};
+      "uppercase", "reverse",      "rotate",  "append-a",        "no-op",      "end",
+      "end-later", "fail",         "throw",   "restrict",        "sleep",      "hang",
+      "run",       "corrupt",      "crash",   "abort",           "exit",       "loop",
+      "allocate",  "corrupt-heap", "chatter", "crash-when-full", "crash-later"};
   return names;
 }
 
@@ -321,6 +321,8 @@ Status ToySession::edit(const std::string& name, bool& endOfEpisode,
     return util::LocalShellCommand(command).checkCall(workingDirectory());
   } else if (name == "corrupt") {
     corrupt_ = true;
+  } else if (name == "crash-later") {
+    crashLater_ = true;
   } else {
     misbehave(name, workingDirectory());
   }
@@ -361,6 +363,13 @@ Status ToySession::endOfStep(bool /*actionHadNoEffect*/, bool& endOfEpisode,
   ++endOfSteps_;
   if (endLater_) endOfEpisode = true;
   return corrupt_ ? Status(StatusCode::DATA_LOSS, "The text is corrupt") : Status::OK;
+}
+
+void ToySession::afterReply() {
+  ++replies_;
+  if (!crashLater_) return;
+  boost::filesystem::create_directory(workingDirectory() / ("crash." + std::to_string(getpid())));
+  misbehave("crash", workingDirectory());
 }
 
 Status ToySession::saveReproducer(const Event& action, const boost::filesystem::path& directory) {

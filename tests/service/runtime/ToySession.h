@@ -46,6 +46,7 @@ class ToySession final : public CompilationSession {
   //   allocate  allocates memory without end
   //   corrupt-heap  overwrites what the allocator needs, then uses it
   //   chatter   prints a megabyte
+  //   crash-later  makes a directory and crashes after the reply
   static const std::vector<std::string>& editNames();
 
   std::string getCompilerVersion() const override { return "toy 1.0"; }
@@ -65,7 +66,7 @@ class ToySession final : public CompilationSession {
                                                 Event& observation) override;
   [[nodiscard]] grpc::Status endOfStep(bool actionHadNoEffect, bool& endOfEpisode,
                                        std::optional<ActionSpace>& newActionSpace) override;
-  void afterReply() override { ++replies_; }
+  void afterReply() override;
   [[nodiscard]] grpc::Status handleSessionParameter(const std::string& key,
                                                     const std::string& value,
                                                     std::optional<std::string>& reply) override;
@@ -87,6 +88,7 @@ class ToySession final : public CompilationSession {
   int64_t replies_ = 0;
   bool endLater_ = false;
   bool corrupt_ = false;
+  bool crashLater_ = false;
 };
 
 }  // namespace compiler_gym::toy

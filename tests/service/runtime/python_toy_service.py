@@ -57,6 +57,7 @@ EDIT_NAMES = [
     "corrupt-heap",
     "chatter",
     "crash-when-full",
+    "crash-later",
 ]
 RESTRICTED_ACTION_COUNT = 5
 LETTERS = range(ord("a"), ord("z") + 1)
@@ -162,6 +163,7 @@ class ToySession(CompilationSession):
         self.end_of_steps = 0
         self.end_later = False
         self.corrupt = False
+        self.crash_later = False
         self.text = self.read_program(benchmark)
         if self.text.startswith(b"awaited"):
             self.await_release()
@@ -233,6 +235,8 @@ class ToySession(CompilationSession):
             return edit_space(self.action_count)
         elif name == "corrupt":
             self.corrupt = True
+        elif name == "crash-later":
+            self.crash_later = True
         elif name in ("sleep", "hang", "loop", "run"):
             self.take_time(name)
         else:
@@ -308,6 +312,9 @@ class ToySession(CompilationSession):
 
     def after_reply(self) -> None:
         self.replies += 1
+        if self.crash_later:
+            (self.working_directory / f"crash.{os.getpid()}").mkdir()
+            self.misbehave("crash")
 
     def save_reproducer(self, action: Event, directory: Path) -> None:
         if (self.working_directory / "no-reproducer").exists():

@@ -1,5 +1,6 @@
 #include "compiler_gym/service/runtime/foreign/ForeignSession.h"
 
+#include <iostream>
 #include <new>
 #include <stdexcept>
 #include <utility>
@@ -53,9 +54,10 @@ ForeignSession::ForeignSession(const ForeignClass& foreign,
 
 ForeignSession::~ForeignSession() {
   std::string ignored;
-  // An error here has no caller to go to. callWithoutExceptions() logs it.
-  (void)util::callWithoutExceptions("destroying a session",
-                                    [&] { return call(COMPILER_GYM_DESTROY, {}, {}, &ignored); });
+  const Status status = util::callWithoutExceptions(
+      "destroying a session", [&] { return call(COMPILER_GYM_DESTROY, {}, {}, &ignored); });
+  // An error here has no caller to go to, only the log.
+  if (!status.ok()) std::cerr << "Cannot close a session: " << status.error_message() << std::endl;
 }
 
 bool ForeignSession::knows(CompilerGymMethod method) const {

@@ -185,16 +185,21 @@ class ForkServer {
     // A process sends its notice before its first command, and thus before its end.
     readNotices();
     std::vector<pid_t> runners;
+    // Processes that may have left files: destructors remove them, and commands make most.
+    std::vector<pid_t> untidy;
     Death death = {};
     rusage usage = {};
     while ((death.pid = wait4(-1, &death.status, WNOHANG, &usage)) > 0) {
-      if (commandRunners_.erase(death.pid) > 0) runners.push_back(death.pid);
+      const bool isRunner = commandRunners_.erase(death.pid) > 0;
+      if (isRunner) runners.push_back(death.pid);
+      // At the end, the service removes the whole directory.
+      if (isReported && (isRunner || death.status != 0)) untidy.push_back(death.pid);
       death.peakKibibytes = usage.ru_maxrss;
       if (isReported) report(death);
       ++ended_;
     }
     if (!runners.empty()) killLeftCommands();
-    removeFilesOf(runners);
+    removeFilesOf(untidy);
   }
 
   // Removes the files of ended processes, see CompilationSession. A command that is being killed

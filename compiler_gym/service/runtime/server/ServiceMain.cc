@@ -6,10 +6,12 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <iostream>
+#include <limits>
 #include <memory>
 #include <utility>
 
@@ -126,12 +128,17 @@ int exitCode(int sessions) {
   std::_Exit(kExitSessionsOpen);
 }
 
+// Each session may have a request at work.
+int threadsFor(int maxSessions) {
+  return std::min(maxSessions, std::numeric_limits<int>::max() - kMoreThreads) + kMoreThreads;
+}
+
 // Serves until a signal comes.
 Status serve(const ServiceFlags& flags, const Access& access, const WorkingDirectory& directory,
              const Service& service, std::unique_ptr<ServiceServer>* server) {
   const ServerOptions options = {
       flags.host,         flags.port, flags.maxMessageBytes,
-      directory.socket(), access,     flags.limits.maxSessions + kMoreThreads};
+      directory.socket(), access,     threadsFor(flags.limits.maxSessions)};
   service.rpcs->askFor(access.tokenCheck());
   RETURN_IF_ERROR(ServiceServer::start(service.rpcs.get(), options, server));
   LOG(INFO) << "Service " << directory.path().string() << " listening on port " << (*server)->port()

@@ -44,6 +44,10 @@ bool holds(const char* name, const Predicate& predicate) {
   return status.ok() && value;
 }
 
+int64_t numberOf(const Event& action) {
+  return action.has_int64_value() ? action.int64_value() : -1;
+}
+
 google::protobuf::RepeatedPtrField<std::string> actionNames(const ActionSpace& actionSpace) {
   const Space& space = actionSpace.space();
   if (space.has_named_discrete()) return space.named_discrete().name();
@@ -73,7 +77,7 @@ Session::Session(std::unique_ptr<CompilationSession> session, const ServiceDescr
     : session_(std::move(session)), description_(description), record_(&record) {}
 
 std::string_view Session::nameOf(const Event& action) const {
-  const int64_t index = action.has_int64_value() ? action.int64_value() : -1;
+  const int64_t index = numberOf(action);
   return index >= 0 && index < actionNames_.size() ? actionNames_[static_cast<int>(index)]
                                                    : std::string_view();
 }
@@ -123,6 +127,7 @@ void Session::afterFork() {
 }
 
 void Session::afterReply() {
+  const Note note(record_, Activity::kCatchingUp, lastAction_, lastNumber_);
   const Status status = callWithoutExceptions("afterReply", [&] {
     session_->afterReply();
     return Status::OK;
@@ -179,10 +184,10 @@ Status Session::applyActions(const Events& actions, std::optional<ActionSpace>& 
                   "The session has reached its end and accepts no further action, only requests "
                   "for observations. Start a new session to go on");
   }
-  RETURN_IF_ERROR(callWithoutExceptions("beginStep", [&] {
+  RETURN_IF_ERROR(noteFailure(callWithoutExceptions("beginStep", [&] {
     session_->beginStep(actions.size());
     return Status::OK;
-  }));
+  })));
   for (const Event& action : actions) {
     RETURN_IF_ERROR(applyAction(action, newActionSpace, hadNoEffect));
     if (endOfEpisode_) break;
@@ -197,8 +202,7 @@ Status Session::applyAction(const Event& action, std::optional<ActionSpace>& new
   record_->addToHistory(/*isAction=*/true, action);
   Status status;
   {
-    const Note note(record_, Activity::kActing, nameOf(action),
-                    action.has_int64_value() ? action.int64_value() : -1);
+    const Note note(record_, Activity::kActing, nameOf(action), numberOf(action));
     status = callWithoutExceptions("applyAction", [&] {
       return session_->applyAction(action, endOfEpisode_, actionSpace, actionHadNoEffect);
     });
@@ -207,6 +211,8 @@ Status Session::applyAction(const Event& action, std::optional<ActionSpace>& new
     record_->dropFromHistory();
     return noteFailure(status);
   }
+  lastAction_ = nameOf(action);
+  lastNumber_ = numberOf(action);
   hadNoEffect &= actionHadNoEffect;
   if (actionSpace) newActionSpace = std::move(actionSpace);
   return Status::OK;
@@ -242,12 +248,9 @@ Status Session::setParameters(const SendSessionParameterRequest& request,
 Status Session::setParameter(const SessionParameter& parameter, SendSessionParameterReply* reply) {
   std::optional<std::string> text;
   const Note note(record_, Activity::kSettingParameter, parameter.key());
-  const Status status = callWithoutExceptions("handleSessionParameter", [&] {
+  RETURN_IF_ERROR(noteFailure(callWithoutExceptions("handleSessionParameter", [&] {
     return session_->handleSessionParameter(parameter.key(), parameter.value(), text);
-  });
-  // The program no longer matches the history.
-  if (status.error_code() == StatusCode::DATA_LOSS) return noteFailure(status);
-  RETURN_IF_ERROR(status);
+  })));
   if (text && !isQuestion(parameter.key())) record_->addToHistory(/*isAction=*/false, parameter);
   if (!text) {
     return Status(StatusCode::INVALID_ARGUMENT,

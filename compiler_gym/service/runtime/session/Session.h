@@ -83,6 +83,9 @@ class Session {
   SessionRecord* record_;
   // Names of the actions, for the record; empty if actions have none.
   google::protobuf::RepeatedPtrField<std::string> actionNames_;
+  // The name and the number of the last action that was applied.
+  std::string lastAction_;
+  int64_t lastNumber_ = -1;
   bool endOfEpisode_ = false;
   std::optional<grpc::Status> failure_;
 };

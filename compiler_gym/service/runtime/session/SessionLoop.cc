@@ -85,7 +85,10 @@ void SessionLoop::introduce() {
   const util::FileDescriptor pidfd(util::openPidfd(pid));
   std::string payload(sizeof(pid), '\0');
   std::memcpy(payload.data(), &pid, sizeof(pid));
-  if (!pidfd.isOpen()) std::_Exit(EXIT_FAILURE);
+  if (!pidfd.isOpen()) {
+    record_->setEndReason(EndReason::kNoPidfd, static_cast<uint64_t>(errno));
+    std::_Exit(EXIT_FAILURE);
+  }
   // The session may have been ended already. This process still makes the copies that were promised
   // before, and ends after the last request.
   control_.send(static_cast<uint16_t>(Method::kIntroduction), payload, Clock::now() + kReplyTimeout,

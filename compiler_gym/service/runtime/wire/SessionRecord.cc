@@ -80,6 +80,11 @@ std::string indented(const std::string& text) {
   return result;
 }
 
+bool isRequest(Activity activity) {
+  return activity != Activity::kNothing && activity != Activity::kForking &&
+         activity != Activity::kCatchingUp;
+}
+
 const char* nameOf(Activity activity) {
   switch (activity) {
     case Activity::kStarting:
@@ -94,6 +99,8 @@ const char* nameOf(Activity activity) {
       return "parameter";
     case Activity::kForking:
       return "the start of the copy";
+    case Activity::kCatchingUp:
+      return "the work left by action";
     case Activity::kNothing:
       break;
   }
@@ -145,8 +152,7 @@ void SessionRecord::copyHistory(const SessionRecord& original) {
 
 void SessionRecord::begin(Activity activity, std::string_view subject, int64_t number) {
   constexpr auto relaxed = std::memory_order_relaxed;
-  // Becoming a copy does not change the state.
-  if (activity != Activity::kNothing && activity != Activity::kForking) increment(page_->state);
+  if (isRequest(activity)) increment(page_->state);
   page_->activity.store(activity, relaxed);
   page_->number.store(number, relaxed);
   const size_t size = subject.copy(page_->subject.data(), page_->subject.size() - 1);
@@ -204,14 +210,17 @@ bool SessionRecord::isForkable() const { return !page_->isUnforkable; }
 
 void SessionRecord::noteCopy() { increment(page_->copiesMade); }
 
-bool SessionRecord::isBusy() const { return page_->activity != Activity::kNothing; }
-
-bool SessionRecord::isAtWork() const {
+bool SessionRecord::isBusy() const {
   const Activity activity = page_->activity;
-  return activity != Activity::kNothing && activity != Activity::kForking;
+  return isRequest(activity) || activity == Activity::kForking;
 }
 
-bool SessionRecord::isActing() const { return page_->activity == Activity::kActing; }
+bool SessionRecord::isAtWork() const { return isRequest(page_->activity); }
+
+bool SessionRecord::isActing() const {
+  const Activity activity = page_->activity;
+  return activity == Activity::kActing || activity == Activity::kCatchingUp;
+}
 
 uint64_t SessionRecord::state() const { return page_->state; }
 

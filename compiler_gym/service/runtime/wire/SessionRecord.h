@@ -25,6 +25,8 @@ enum class Activity : uint32_t {
   kEndingStep,
   kSettingParameter,
   kForking,
+  // Work that the last action has left, after its reply.
+  kCatchingUp,
 };
 
 // The reason that a session process ended itself, or was not created.
@@ -34,7 +36,8 @@ enum class EndReason : uint32_t {
   kMemory,
   kClientGone,
   kNotForked,
-  kNotForkable
+  kNotForkable,
+  kNoPidfd,
 };
 
 // A change of a session: an action or a parameter.
@@ -73,7 +76,8 @@ class SessionRecord {
   // Continues a record: a copied session has the history and the state of its original.
   void copyHistory(const SessionRecord& original);
 
-  // Sets the activity until the next call. `subject` is the name of the action,
+  // Sets the activity until the next call. Becoming a copy and catching up do not change the state.
+  // `subject` is the name of the action,
   // observation or parameter, and `number` that of the action.
   void begin(Activity activity, std::string_view subject = {}, int64_t number = -1);
   void end() { begin(Activity::kNothing); }
@@ -82,7 +86,7 @@ class SessionRecord {
   // that after a crash the last entry is its cause.
   void addToHistory(bool isAction, const google::protobuf::MessageLite& message);
   void dropFromHistory();
-  // For signal handlers. `limit` is the exceeded limit, or the error number of the fork.
+  // For signal handlers. `limit` is the exceeded limit, or the number of a system call's error.
   void setEndReason(EndReason reason, uint64_t limit);
   // Appends the output of this process since the last call to a file, e.g. the service's log, and
   // clears the buffer. Nothing is written to a regular file of over `kMaxLogBytes`.
@@ -95,10 +99,12 @@ class SessionRecord {
 
   // --- For the service.
 
+  // True if the session works on a request, or becomes a copy.
   bool isBusy() const;
-  // True if the session works for a client, not for a copy.
+  // True if the session works on a request.
   bool isAtWork() const;
   bool isForkable() const;
+  // True if the session applies an action, or does work that the last action has left.
   bool isActing() const;
   // A number that changes with each activity of the session. A copy has the same number.
   uint64_t state() const;

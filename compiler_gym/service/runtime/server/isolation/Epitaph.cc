@@ -38,7 +38,8 @@ bool isLoss(const SessionRecord& record, const End& end) {
   if (!end.death) return end.forkServerHasEnded;
   const int status = end.death->status;
   // A process whose client has closed its socket is not lost: it ends in order.
-  return !record.isAtWork() || (WIFSIGNALED(status) && isFromOutside(WTERMSIG(status)));
+  const bool isIdle = !record.isAtWork() && !record.isActing();
+  return isIdle || (WIFSIGNALED(status) && isFromOutside(WTERMSIG(status)));
 }
 
 std::string describeDeath(const End& end) {
@@ -101,6 +102,11 @@ Epitaph writeEpitaph(const SessionRecord& record, const End& end) {
       return withStatus(StatusCode::RESOURCE_EXHAUSTED,
                         "Cannot make a process for the session: " +
                             std::generic_category().message(static_cast<int>(record.limit())));
+    case EndReason::kNoPidfd:
+      return withStatus(
+          StatusCode::RESOURCE_EXHAUSTED,
+          "Cannot open the session's own process (pidfd_open, which needs Linux 5.3): " +
+              std::generic_category().message(static_cast<int>(record.limit())));
     case EndReason::kNotForkable:
       return withStatus(StatusCode::ABORTED,
                         "The session of which this one was to be a copy could not be copied any "
@@ -109,8 +115,13 @@ Epitaph writeEpitaph(const SessionRecord& record, const End& end) {
       break;
   }
   if (end.wasMet) return writeUnexplained(record, end);
-  return withStatus(StatusCode::ABORTED,
-                    "The session of which this one was to be a copy ended before it was copied");
+  if (end.isCopy) {
+    return withStatus(StatusCode::ABORTED,
+                      "The session of which this one was to be a copy ended before it was copied");
+  }
+  return withStatus(StatusCode::ABORTED, std::string(kWasLost) +
+                                             "its process ended before it served a request" +
+                                             describeOutput(record));
 }
 
 }  // namespace compiler_gym::runtime

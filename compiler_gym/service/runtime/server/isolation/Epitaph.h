@@ -26,6 +26,8 @@ struct Epitaph {
 struct End {
   // True if the process had introduced itself.
   bool wasMet = false;
+  // True if it was to be a copy of another session.
+  bool isCopy = false;
   // True if it had ended before the service killed it as a precaution.
   bool hadEnded = false;
   // Its exit status, if the fork server reported it.

@@ -7,6 +7,7 @@
 #include <array>
 #include <chrono>
 #include <iterator>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -23,6 +24,10 @@ namespace {
 
 // The minimum memory that counts for a process, even if it has not written to any.
 constexpr size_t kMinProcessBytes = size_t{1} << 20;
+
+// An observation that has failed so often is left to the sessions that need it. A failure may be
+// due to a short time limit, and then the next request succeeds.
+constexpr int kMaxFailures = 3;
 
 // An idle process ends at once, unless the machine is busy.
 constexpr std::chrono::milliseconds kEndTimeout(100);
@@ -55,9 +60,10 @@ struct PristinePool::Entry {
   std::shared_ptr<SessionProcess> pristine;
   // That of the fork server when the pristine session was started.
   uint64_t generation = 0;
-  // Observations of the pristine session; empty after one has failed.
+  // Observations that were requested of the pristine session.
   std::unordered_set<int32_t> observed;
-  bool canObserve = true;
+  // Requests with each observation of this program that have failed.
+  std::unordered_map<int32_t, int> failures;
 
   // The pool's mutex protects the following members.
   size_t bytes = 0;
@@ -152,8 +158,9 @@ Status PristinePool::prepare(Entry& entry, const std::string& key, const Origin&
   if (entry.pristine && entry.benchmark == origin.benchmark) return Status::OK;
   const Digest program = digestOf(*origin.benchmark);
   entry.benchmark = origin.benchmark;
-  if (entry.pristine && entry.program == program) return Status::OK;
-  entry.program = program;
+  const bool isSameProgram = std::exchange(entry.program, program) == program;
+  if (entry.pristine && isSameProgram) return Status::OK;
+  if (!isSameProgram) entry.failures.clear();
   entry.pristine.reset();
   entry.observed.clear();
   // A session that has failed to start must never be copied.
@@ -170,13 +177,17 @@ void PristinePool::observe(Entry& entry, const std::string& key, const SpaceIndi
   const auto& spaces = forkServer_.description().spaces().observation_space_list();
   for (const int32_t index : observations) {
     const bool isKept = index >= 0 && index < spaces.size() && spaces[index].deterministic();
-    if (isKept && entry.observed.insert(index).second) request.add_observation_space(index);
+    if (!isKept || entry.failures[index] >= kMaxFailures) continue;
+    if (entry.observed.insert(index).second) request.add_observation_space(index);
   }
-  if (!entry.canObserve || request.observation_space().empty()) return;
+  if (request.observation_space().empty()) return;
   StepReply reply;
-  // On failure, the session that needs the observation fails in the same way and reports it.
-  entry.canObserve = entry.pristine->call(Method::kObserve, request, &reply, deadline).ok();
-  if (entry.canObserve) measure(key, entry);
+  if (entry.pristine->call(Method::kObserve, request, &reply, deadline).ok()) {
+    measure(key, entry);
+  } else {
+    // The session that needs the observation fails in the same way and reports it.
+    for (const int32_t index : request.observation_space()) ++entry.failures[index];
+  }
 }
 
 void PristinePool::measure(const std::string& key, Entry& entry) {

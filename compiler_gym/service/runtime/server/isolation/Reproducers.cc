@@ -67,6 +67,8 @@ std::string Reproducers::save(const std::shared_ptr<SessionProcess>& dead, Deadl
   const std::string action = dead->record().subject();
   std::vector<HistoryEntry> history;
   if (!dead->record().history(&history) || history.empty()) return "";
+  // A parameter after the last action has no reproducer.
+  if (!history.back().isAction) return "";
   if (!claim(action)) return "";
   const fs::path directory = directory_ / fs::unique_path(directoryName(action) + "-%%%%");
   std::shared_future<bool> saved = std::async(

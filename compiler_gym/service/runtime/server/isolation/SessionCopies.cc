@@ -81,6 +81,7 @@ Status SessionCopies::order(std::shared_ptr<SessionProcess>* copy, Sockets* sock
   RETURN_IF_ERROR(
       SessionProcess::prepare(original_.forkServer_, original_.origin_, copy, &sockets->control));
   RETURN_IF_ERROR(Channel::pair(&(*copy)->clientSocket_, &sockets->direct));
+  (*copy)->isCopy_ = true;
   (*copy)->record_->expectState(original_.record_->state());
   original_.record_->orderCopy();
   return Status::OK;

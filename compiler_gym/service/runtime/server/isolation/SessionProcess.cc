@@ -206,6 +206,7 @@ Epitaph SessionProcess::describeEnd(bool hadEnded) const {
   if (isClosed_) return {closedWhileWaiting(), /*wasLost=*/false, /*memoryNote=*/""};
   End end;
   end.wasMet = life_ == Life::kMet;
+  end.isCopy = isCopy_;
   end.hadEnded = hadEnded;
   end.memoryLimit = forkServer_.sessionMemoryBytes();
   if (end.wasMet && record_->endReason() == EndReason::kNone) {

@@ -118,6 +118,7 @@ class SessionProcess : public std::enable_shared_from_this<SessionProcess> {
   Channel control_;
   const std::unique_ptr<SessionRecord> record_;
   util::FileDescriptor clientSocket_;
+  bool isCopy_ = false;
   // Changed under mutex_, and only forwards.
   std::atomic<Life> life_ = Life::kUnmet;
   // Set when it is dead.

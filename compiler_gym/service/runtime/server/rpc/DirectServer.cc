@@ -27,9 +27,10 @@ namespace {
 constexpr int kBacklog = 128;
 // The maximum number of connections. Each has a thread.
 constexpr size_t kMaxConnections = 4096;
-// A client that does not read its reply, or sends half a request, is dropped after this time.
-constexpr std::chrono::seconds kTransferTimeout(60);
 constexpr std::chrono::milliseconds kAcceptPause(10);
+constexpr std::chrono::minutes kIdleInterval(1);
+// The maximum number of leases of a connection. Clients need one.
+constexpr size_t kMaxLeases = 16;
 
 std::string randomName() {
   std::random_device random;
@@ -64,20 +65,23 @@ bool isOfThisUser(const FileDescriptor& socket) {
 }  // namespace
 
 Status DirectServer::start(Sessions& sessions, size_t maxMessageBytes,
-                           std::unique_ptr<DirectServer>* server) {
+                           std::unique_ptr<DirectServer>* server,
+                           std::chrono::milliseconds transferTimeout) {
   std::string name = randomName();
   FileDescriptor listener;
   RETURN_IF_ERROR(listenAt(name, &listener));
-  server->reset(new DirectServer(sessions, maxMessageBytes, std::move(name), std::move(listener)));
+  server->reset(new DirectServer(sessions, maxMessageBytes, std::move(name), std::move(listener),
+                                 transferTimeout));
   return Status::OK;
 }
 
 DirectServer::DirectServer(Sessions& sessions, size_t maxMessageBytes, std::string name,
-                           FileDescriptor listener)
+                           FileDescriptor listener, std::chrono::milliseconds transferTimeout)
     : sessions_(sessions),
       maxMessageBytes_(maxMessageBytes),
       name_(std::move(name)),
       listener_(std::move(listener)),
+      transferTimeout_(transferTimeout),
       acceptor_([this] { accept(); }) {}
 
 DirectServer::~DirectServer() {
@@ -163,13 +167,15 @@ void DirectServer::serve(Connection& connection) {
 }
 
 Status DirectServer::serveFrame(Frame& frame, Connection& connection) {
-  constexpr std::chrono::hours kForever(24 * 365);
+  // A client may be silent for any time between requests.
+  while (!connection.channel.isReadable(kIdleInterval)) {
+  }
   // An exception leaves the rest of a message in the socket, so that the connection has to end.
   const Status received = util::callWithoutExceptions("receiving a request", [&] {
-    return connection.channel.receive(&frame, Clock::now() + kForever);
+    return connection.channel.receive(&frame, transferDeadline());
   });
   if (received.error_code() == StatusCode::RESOURCE_EXHAUSTED) {
-    sendReply(connection.channel, received, StepReply(), Clock::now() + kTransferTimeout);
+    sendReply(connection.channel, received, StepReply(), transferDeadline());
   }
   RETURN_IF_ERROR(received);
   return dispatch(frame, connection);
@@ -188,13 +194,20 @@ Status DirectServer::serve(const Frame& frame, Channel& channel, Rpc<Request, Re
   });
   std::vector<int> descriptors;
   if (status.ok() && handover.client.isOpen()) descriptors.push_back(handover.client.get());
-  return sendReply(channel, status, reply, Clock::now() + kTransferTimeout, descriptors);
+  return sendReply(channel, status, reply, transferDeadline(), descriptors);
 }
 
 Status DirectServer::openLease(Connection& connection) {
   HoldLeaseReply reply;
+  if (connection.leases.size() >= kMaxLeases) {
+    return sendReply(connection.channel,
+                     Status(StatusCode::RESOURCE_EXHAUSTED,
+                            "This connection holds " + std::to_string(kMaxLeases) +
+                                " leases, the most that it may: close it, or use one of them"),
+                     reply, transferDeadline());
+  }
   reply.set_lease_id(connection.leases.emplace_back(sessions_.openLease()));
-  return sendReply(connection.channel, Status::OK, reply, Clock::now() + kTransferTimeout);
+  return sendReply(connection.channel, Status::OK, reply, transferDeadline());
 }
 
 Status DirectServer::dispatch(const Frame& frame, Connection& connection) {
@@ -222,7 +235,7 @@ Status DirectServer::dispatch(const Frame& frame, Connection& connection) {
       return sendReply(
           channel,
           Status(StatusCode::UNIMPLEMENTED, "There is no method " + std::to_string(frame.code)),
-          StepReply(), Clock::now() + kTransferTimeout);
+          StepReply(), transferDeadline());
   }
 }
 

@@ -23,10 +23,12 @@ namespace compiler_gym::runtime {
 // for each connection. Clients beyond a number of connections are turned away.
 class DirectServer {
  public:
-  // Starts to listen. `sessions` must outlive the server. RESOURCE_EXHAUSTED if no socket can be
-  // made.
+  // Starts to listen. `sessions` must outlive the server. A client that does not read its reply, or
+  // sends half a request, is dropped after `transferTimeout`. RESOURCE_EXHAUSTED if no socket can
+  // be made.
   static grpc::Status start(Sessions& sessions, size_t maxMessageBytes,
-                            std::unique_ptr<DirectServer>* server);
+                            std::unique_ptr<DirectServer>* server,
+                            std::chrono::milliseconds transferTimeout = std::chrono::minutes(1));
 
   // Calls stop() without a time limit.
   ~DirectServer();
@@ -48,8 +50,9 @@ class DirectServer {
   };
 
   DirectServer(Sessions& sessions, size_t maxMessageBytes, std::string name,
-               util::FileDescriptor listener);
+               util::FileDescriptor listener, std::chrono::milliseconds transferTimeout);
 
+  Deadline transferDeadline() const { return Clock::now() + transferTimeout_; }
   void beginToStop();
   void accept();
   // Starts to serve a client, unless there are too many or the server stops.
@@ -72,6 +75,7 @@ class DirectServer {
   const size_t maxMessageBytes_;
   const std::string name_;
   const util::FileDescriptor listener_;
+  const std::chrono::milliseconds transferTimeout_;
   std::mutex mutex_;
   std::list<Connection> connections_;
   std::condition_variable done_;

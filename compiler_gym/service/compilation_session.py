@@ -38,9 +38,11 @@ class CompilationSession:
     Args:
         working_directory: A directory of the service that all its sessions share.
         action_space: The element of :attr:`action_spaces` that the client has chosen.
-        benchmark: The program. Raise ``ValueError`` if it is not one.
+        benchmark: The program, or its name alone if the client has only that. Raise ``ValueError``
+            if it is not one.
 
     Attributes:
+        working_dir: The directory that was given, as in 0.2.5.
         compiler_version: The version of the compiler, in free form.
         action_spaces: The action spaces; at least one.
         observation_spaces: The observation spaces, each with a name of its own.
@@ -51,7 +53,7 @@ class CompilationSession:
     observation_spaces: Sequence[ObservationSpace] = ()
 
     def __init__(self, working_directory: Path, action_space: ActionSpace, benchmark: Benchmark):
-        pass
+        self.working_dir = working_directory
 
     def apply_action(self, action: Event) -> tuple[bool, ActionSpace | None, bool]:
         """Applies one action.

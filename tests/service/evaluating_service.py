@@ -54,7 +54,7 @@ class EvaluatingSession(CompilationSession):
     )
 
     def __init__(self, working_directory: Path, action_space: ActionSpace, benchmark: Benchmark):
-        self.working_directory = working_directory
+        super().__init__(working_directory, action_space, benchmark)
         self.tricks: dict[str, str] = {}
         self.value = 0
         exec(benchmark.program.contents, self.names)

@@ -12,6 +12,7 @@ import pytest
 from compiler_gym.datasets import Benchmark
 from compiler_gym.errors import ServiceError, ServiceInitError, ServiceOSError
 from compiler_gym.service import ClientServiceCompilerEnv, ConnectionOpts
+from compiler_gym.service.proto import Benchmark as BenchmarkProto
 from tests.processes import is_running, wait_until
 
 PROGRAM = Path(__file__).parent / "evaluating_service.py"
@@ -138,10 +139,20 @@ def test_exceptions_of_methods(any_env, method):
 
 
 def test_exception_of_the_constructor():
-    with pytest.raises(ServiceError, match="ZeroDivisionError: division by zero"):
+    with pytest.raises(ServiceError, match=r"after 1 attempt\..*ZeroDivisionError: division by"):
         make_env(program="1 / 0")
     with pytest.raises(ValueError, match="not a program\nTraceback"):
         make_env(program="raise ValueError('not a program')")
+
+
+@pytest.mark.parametrize("opts", [{}, {"always_send_benchmark_on_reset": True}])
+def test_benchmark_that_is_a_name_alone(opts):
+    benchmark = Benchmark(BenchmarkProto(uri="benchmark://code-v0/name"))
+    with ClientServiceCompilerEnv(
+        PROGRAM, benchmark=benchmark, connection_settings=ConnectionOpts(**opts)
+    ) as env:
+        env.reset()
+        assert Path(evaluate(env, "self.working_dir")).is_dir()
 
 
 def test_exception_of_a_parameter(env):

@@ -31,6 +31,7 @@ from compiler_gym.service.session.session_start import Deadline, SessionStarter
 from compiler_gym.service.session.transition_cache import TransitionCache
 from compiler_gym.service.transport.connection_opts import ConnectionOpts
 from compiler_gym.util.random_state import shallow_copy
+from compiler_gym.util.shell_format import plural
 
 logger = logging.getLogger(__name__)
 
@@ -179,6 +180,8 @@ class SessionManager:
     ) -> tuple[StartSessionReply, Sequence[Event]]:
         """Starts a session; up to ``opts.init_max_attempts`` times if the service fails.
 
+        A session whose own code raises an error, such as an ``AttributeError``, is not tried again.
+
         Args:
             benchmark: The program.
             action_space: The number of the action space.
@@ -205,10 +208,12 @@ class SessionManager:
                 logger.debug("Attempt %d to start a session failed: %s", attempt, error)
                 self.abandon(error)
                 deadline.left()
-                if attempt == self.opts.init_max_attempts:
+                # A defect of the service is the same the next time: the status is INTERNAL.
+                if attempt == self.opts.init_max_attempts or type(error) is ServiceError:
                     raise ServiceOSError(
-                        f"Cannot start a session on {benchmark}; gave up after {attempt} attempts. "
-                        f"The last error was {type(error).__name__}: {error}"
+                        f"Cannot start a session on {benchmark}; gave up after "
+                        f"{plural(attempt, 'attempt')}. The last error was "
+                        f"{type(error).__name__}: {error}"
                     ) from error
             except BaseException:
                 self.end()

@@ -156,7 +156,8 @@ class SessionStarter:
             if started is not None:
                 return started
         try:
-            if connection.opts.always_send_benchmark_on_reset:
+            is_sent_along = connection.opts.always_send_benchmark_on_reset
+            if is_sent_along and benchmark.proto.HasField("program"):
                 request.benchmark.CopyFrom(benchmark.proto)
                 return Session.start(connection, request, deadline.left())
             request.benchmark.uri = str(benchmark.uri)

@@ -132,10 +132,18 @@ TEST_P(CompilerGymServiceTest, EmptyUri) {
   }
 }
 
+// The compiler judges whether a name is enough.
+TEST_P(CompilerGymServiceTest, NameWithoutAProgram) {
+  const Benchmark benchmark = makeBenchmark("benchmark://user-v0/name");
+  EXPECT_THAT(client().start(benchmark).message(), HasSubstr("Benchmark not found"));
+  ASSERT_TRUE(client().add({benchmark}).ok());
+  EXPECT_THAT(client().start(benchmark).message(), HasSubstr("Cannot read the program"));
+}
+
 TEST_P(CompilerGymServiceTest, BadBenchmarkMeansNoneIsAdded) {
   Benchmark emptyProgramUri = makeBenchmark("c");
   emptyProgramUri.mutable_program()->set_uri("");
-  for (const Benchmark& bad : {makeBenchmark("", "abc"), makeBenchmark("b"), emptyProgramUri}) {
+  for (const Benchmark& bad : {makeBenchmark("", "abc"), emptyProgramUri}) {
     const auto answer = client().add({makeBenchmark(kUri, "abc"), bad});
     EXPECT_EQ(answer.code(), StatusCode::INVALID_ARGUMENT);
     EXPECT_EQ(benchmarks().size(), 0);

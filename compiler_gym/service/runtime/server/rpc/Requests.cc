@@ -20,14 +20,15 @@ Status checkUri(const Benchmark& benchmark) {
       "The benchmark has no URI: set Benchmark.uri, e.g. to \"benchmark://user-v0/name\"");
 }
 
-// Checks that there is a program. Only the compiler can judge its contents, which may be empty.
+// Checks the place of a program. Only the compiler can judge its contents, which may be empty, and
+// whether a name without a program is enough.
 Status checkProgram(const Benchmark& benchmark) {
   const File& program = benchmark.program();
-  if (program.has_contents() || !program.uri().empty()) return Status::OK;
+  if (program.data_case() != File::kUri || !program.uri().empty()) return Status::OK;
   return Status(StatusCode::INVALID_ARGUMENT,
-                "The benchmark \"" + benchmark.uri() +
-                    "\" has no program: set Benchmark.program.contents, or "
-                    "Benchmark.program.uri to \"file:///absolute/path\"");
+                "The program of the benchmark \"" + benchmark.uri() +
+                    "\" has an empty URI: set Benchmark.program.uri to \"file:///absolute/path\", "
+                    "or set Benchmark.program.contents");
 }
 
 }  // namespace

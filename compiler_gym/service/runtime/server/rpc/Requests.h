@@ -16,8 +16,8 @@ namespace compiler_gym::runtime {
 grpc::Status findOrAddBenchmark(const Benchmark& benchmark, BenchmarkCache& cache,
                                 std::shared_ptr<const Benchmark>* found);
 
-// Adds all benchmarks of the request. INVALID_ARGUMENT if one of them lacks its URI or its program;
-// then none is added.
+// Adds all benchmarks of the request, also those that are a name without a program.
+// INVALID_ARGUMENT if one of them has no URI or an empty program URI; then none is added.
 grpc::Status addBenchmarks(const AddBenchmarkRequest& request, BenchmarkCache& cache);
 
 }  // namespace compiler_gym::runtime

@@ -86,6 +86,16 @@ class InstructionRanges final : public llvm::AssemblyAnnotationWriter {
   TextRanges& ranges_;
 };
 
+// Returns the place of an error in textual IR, and advice: the form of the text changes with each
+// LLVM, while bitcode of all former versions can be read.
+std::string describeTextError(const llvm::SMDiagnostic& diagnostic) {
+  return "line " + std::to_string(diagnostic.getLineNo()) + ", column " +
+         std::to_string(diagnostic.getColumnNo() + 1) + ": " + diagnostic.getMessage().str() +
+         ". Textual IR has to be that of LLVM " LLVM_VERSION_STRING
+         "; for the text of an older LLVM, give the bitcode that its llvm-as makes, or compile the "
+         "source again";
+}
+
 }  // namespace
 
 Context::Context() {
@@ -111,7 +121,8 @@ grpc::Status parseIr(llvm::StringRef input, OwnedModule& result) {
   std::unique_ptr<llvm::Module> module = llvm::parseIR(buffer, diagnostic, context->get());
   const std::string errors = context->takeErrors();
   if (!module || !errors.empty()) {
-    const std::string reason = module ? errors : diagnostic.getMessage().str();
+    std::string reason = module ? errors : diagnostic.getMessage().str();
+    if (!module && isText) reason = describeTextError(diagnostic);
     return {StatusCode::INVALID_ARGUMENT,
             "Cannot parse the program as LLVM bitcode or textual IR: " + reason};
   }

@@ -101,6 +101,10 @@ TEST(ProgramTest, RefusesGarbage) {
 
 TEST(ProgramTest, ParseErrorsSayWhy) {
   EXPECT_THAT(load("define void @f( {"), IsError(StatusCode::INVALID_ARGUMENT, "expected type"));
+  // The text of an older LLVM.
+  const grpc::Status status = load("@g = global i8 0\n@h = global i1 icmp eq (ptr @g, ptr null)\n");
+  EXPECT_THAT(status, IsError(StatusCode::INVALID_ARGUMENT, "line 2, column 16: "));
+  EXPECT_THAT(status, IsError(StatusCode::INVALID_ARGUMENT, "the bitcode that its llvm-as makes"));
 }
 
 TEST(ProgramTest, RefusesTruncatedBitcode) {

@@ -11,6 +11,9 @@ from compiler_gym.errors import ValidationError
 # The maximum number of kinds of errors in a summary.
 _MAX_KINDS = 3
 
+# The maximum number of characters of the reason in a line about a result.
+_MAX_REASON = 300
+
 
 class ValidationResult(BaseModel):
     """The result of validating a state. Comparison ignores wall times."""
@@ -105,11 +108,18 @@ class ValidationResult(BaseModel):
         }
         return ", ".join(text for text, failed in parts.items() if failed)
 
+    def _replay_error(self) -> str:
+        """Returns why the actions could not be replayed, in one line. Empty if they could."""
+        details = [str(each.data.get("details", "")) for each in self.errors]
+        if not self.actions_replay_failed or not details or not details[0]:
+            return ""
+        return f": {details[0].splitlines()[0][:_MAX_REASON]}"
+
     def __repr__(self) -> str:
         benchmark = self.state.benchmark.removeprefix("benchmark://")
         reward = f"  {self.state.reward:.4f}" if self.state.reward is not None else ""
         if not self.okay():
-            return f"❌  {benchmark}{reward}  {self.error_details}"
+            return f"❌  {benchmark}{reward}  {self.error_details}{self._replay_error()}"
         if not self.benchmark_semantics_validated:
             return f"❔  {benchmark}{reward}  not run, so its outputs are not checked"
         return f"✅  {benchmark}{reward}"

@@ -127,3 +127,11 @@ def test_json_and_pickle():
     assert json.loads(result.model_dump_json())["errors"] == [{"type": "a", "data": {"seed": 1}}]
     assert ValidationResult.model_validate_json(result.model_dump_json()) == result
     assert pickle.loads(pickle.dumps(result)) == result
+
+
+def test_the_line_says_why_a_replay_failed():
+    reason = "'-prune-eh' of CompilerGym 0.2.5 has no counterpart\nTraceback"
+    error = ValidationError(type="Action replay failed", data={"details": reason})
+    line = str(make(actions_replay_failed=True, errors=[error]))
+    assert "Action replay failed: '-prune-eh' of CompilerGym 0.2.5 has no counterpart" in line
+    assert "Traceback" not in line

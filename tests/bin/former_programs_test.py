@@ -204,6 +204,9 @@ def test_validate(run, environment):
     assert count == "Number of validated results: 1 of 2"
     log = json.loads((environment / "validation.log.json").read_text())
     assert [result["okay"] for result in log] == [True, False]
+    (environment / "gone.csv").write_text(STATES.replace(SROA, "opt -prune-eh"))
+    line = run(ENV, "gone.csv", code=1, module=bin("validate")).stdout.splitlines()[0]
+    assert "Action replay failed: '-prune-eh' of CompilerGym 0.2.5" in line
     forced = run(
         *(ENV, "-", "--summary_only", "--debug_force_valid", "--reward_aggregation=mean"),
         module=bin("validate"),

@@ -27,7 +27,7 @@ class ActionSpace(Space[Any]):
         # before "wrapped" is there.
         if name == "wrapped":
             raise AttributeError(name)
-        return getattr(self.wrapped, name)
+        return _plain(getattr(self.wrapped, name))
 
     def __getitem__(self, key: Any) -> Any:
         wrapped: Any = self.wrapped  # Some spaces have names for actions.
@@ -58,8 +58,8 @@ class ActionSpace(Space[Any]):
         return self.wrapped.seed(seed)
 
     def sample(self, mask: Any = None, *args: Any, **kwargs: Any) -> Any:
-        """Draws an action."""
-        return self.wrapped.sample(mask, *args, **kwargs)
+        """Draws an action. Integers are plain ``int``, as in 0.2.5."""
+        return _plain(self.wrapped.sample(mask, *args, **kwargs))
 
     def contains(self, x: Any) -> bool:
         """Returns true if a value is an action."""
@@ -114,3 +114,8 @@ class ActionSpace(Space[Any]):
 
     def __repr__(self) -> str:
         return f"ActionSpace({self.wrapped!r})"
+
+
+def _plain(value: Any) -> Any:
+    """Converts an integer of numpy to ``int``. Returns other values unchanged."""
+    return int(value) if isinstance(value, np.integer) else value

@@ -1,5 +1,6 @@
 """A finite number of choices."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,18 @@ class Discrete(spaces.Discrete):
         if n <= 0:
             raise ValueError(f"Space {name!r} needs a positive number of choices, but has {n}")
         super().__init__(n, seed=seed)
+        # Plain integers, as in 0.2.5 and gym: loggers and JSON refuse those of numpy.
+        self.n: int = int(n)  # type: ignore[assignment]
+        self.start: int = 0  # type: ignore[assignment]
         self.name = name
+
+    def sample(self, mask: Any = None, *args: Any, **kwargs: Any) -> int:  # type: ignore[override]
+        """Draws a number as a plain ``int``; the arguments are those of gymnasium."""
+        return int(super().sample(mask, *args, **kwargs))
+
+    def from_jsonable(self, sample_n: Iterable[int]) -> list[int]:  # type: ignore[override]
+        """Inverse of ``to_jsonable()``."""
+        return [int(value) for value in sample_n]
 
     def contains(self, x: Any) -> bool:
         """Returns true if a value is an integer in the range. Truth values are not integers."""

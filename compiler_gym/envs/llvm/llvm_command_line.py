@@ -122,7 +122,7 @@ class LlvmCommandline(Commandline):
     - ``instcombine``, a pass without its parameters, if the space has no action for it plain;
     - ``-functionattrs``, what CompilerGym 0.2.5 called it (see :data:`LEGACY_ACTIONS`).
 
-    ``flags.index()`` and ``names.index()`` understand them as well.
+    ``flags.index()``, ``names.index()`` and ``in`` understand them as well.
     """
 
     def __init__(
@@ -154,13 +154,17 @@ class LlvmCommandline(Commandline):
         Raises:
             UnknownNameError: If there is no such action. The text names similar ones.
         """
-        word = name.strip().lstrip("-")
+        word = _word(name)
         index = self._aliases.get(word)
         if index is not None:
             return index
         if word in LEGACY_ACTIONS:
             raise UnknownNameError(self._describe_missing_legacy_action(word))
         raise not_in_space(name, self.name, self._aliases)
+
+    def has_name(self, name: str) -> bool:
+        """Returns true if an action has this name, as understood by ``space[name]``."""
+        return _word(name) in self._aliases
 
     def to_string(
         self,
@@ -231,6 +235,15 @@ class LlvmCommandline(Commandline):
             elements = split_pipeline(unnest(elements[0]) or "")
         return [self[element] for element in elements]
 
+    def advice_for(self, index: int) -> str:
+        """Returns the end of the error message for a number that is not an action."""
+        if not len(self.names) <= index < len(LEGACY_ACTIONS) or not self.has_name("mem2reg"):
+            return ""
+        return (
+            ". If it is one of the 124 actions of CompilerGym 0.2.5, make the environment with "
+            'action_space="Legacy124", or set COMPILER_GYM_ACTION_SPACE=Legacy124'
+        )
+
     def _describe_missing_legacy_action(self, name: str) -> str:
         pipeline = LEGACY_ACTIONS[name]
         if pipeline is None:
@@ -246,7 +259,7 @@ class LlvmCommandline(Commandline):
 
 
 class _Names(list[str]):
-    """A list whose ``index()`` understands all names of the actions of a space."""
+    """A list whose ``index()`` and ``in`` understand all names of the actions of a space."""
 
     def __init__(self, names: Iterable[str], space: LlvmCommandline):
         super().__init__(names)
@@ -265,6 +278,17 @@ class _Names(list[str]):
             if bounds:
                 raise
         return self._space[value]
+
+    @override
+    def __contains__(self, value: object) -> bool:
+        return super().__contains__(value) or (
+            isinstance(value, str) and self._space.has_name(value)
+        )
+
+
+def _word(name: str) -> str:
+    """Returns the name of an action without the dash of 0.2.5."""
+    return name.strip().lstrip("-")
 
 
 def _aliases(flags: Iterable[str]) -> Iterator[tuple[str, str]]:

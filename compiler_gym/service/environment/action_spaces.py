@@ -89,9 +89,10 @@ class ActionEncoder:
         start = int(self._space.start)
         end = start + int(self._space.n)
         if not start <= index < end:
+            advice = getattr(self._space, "advice_for", lambda index: "")(index)
             raise ValueError(
                 f"Action {index} is not in the range [{start}, {end}) of the action space "
-                f"{self._space.name!r}"
+                f"{self._space.name!r}{advice}"
             )
         return index
 

@@ -17,6 +17,8 @@ KNOWN = frozenset(UNIT_SETTINGS) | frozenset(
     for name in (
         # Folders.
         *("CACHE", "LOGS", "RUNFILES", "SITE_DATA", "TRANSIENT_CACHE"),
+        # Environments.
+        "ACTION_SPACE",
         # Services.
         *("DATASET_MIRROR", "DEBUG", "DIRECT_CHANNEL", "SERVICE_ARGS", "SHOW_OUTPUT"),
         *("INST2VEC_VOCABULARY", "IR2VEC_VOCABULARY", "LLVM"),

@@ -68,6 +68,10 @@ class GameEnv(LlvmEnv):
             )
         return super()._make_action_space(proto)
 
+    @override
+    def _default_action_space(self) -> None:
+        return None  # The variable for the default is about passes.
+
     def action_masks(self) -> np.ndarray:
         """Returns the actions that can be taken, as bool[n].
 

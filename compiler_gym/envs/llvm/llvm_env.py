@@ -1,5 +1,6 @@
 """The LLVM environment."""
 
+import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
@@ -32,6 +33,7 @@ from compiler_gym.envs.llvm.llvm_command_line import (
 )
 from compiler_gym.envs.llvm.llvm_rewards import make_llvm_rewards
 from compiler_gym.envs.llvm.program_access import ProgramAccess
+from compiler_gym.errors.nearest_names import unknown_name
 from compiler_gym.service.proto import ActionSpace, py_converters
 from compiler_gym.service.proto.py_converters import ServiceMessageConverters
 from compiler_gym.service.transport.connection_opts import ConnectionOpts
@@ -43,6 +45,9 @@ DEFAULT_BENCHMARK = "benchmark://kernels-v0/sha256"
 
 # The actions of CompilerGym 0.2.5.
 _LEGACY_SPACE = "Legacy124"
+
+# The environment variable with the name of the default action space.
+_ACTION_SPACE_VARIABLE = "COMPILER_GYM_ACTION_SPACE"
 
 _PINNING_KEY = "llvm.set_runtime_pinning"
 _TARGET_KEY = "llvm.set_target_triple"
@@ -76,6 +81,8 @@ class LlvmEnv(ProgramAccess):
             ``Ir2vec`` observations. By default that of the user, see
             :func:`find_ir2vec_vocabulary`, for a service of the environment's own. The length of
             the vectors is part of the spaces where the file can be read here, too.
+        action_space: The name of the action space. By default that of the environment variable
+            ``COMPILER_GYM_ACTION_SPACE``, such as ``Legacy124``, or else the first one.
         analyses: What happens to analyses after an action, as ``opt`` calls what passes compute to
             ask it. By default they are ``"kept"`` for later passes, as in one run of ``opt``.
             ``"fresh"`` forgets them, so that what an action does depends on the program alone: a
@@ -176,6 +183,15 @@ class LlvmEnv(ProgramAccess):
     def _action_space_class(cls, name: str) -> type[LlvmCommandline]:
         """Returns the class of the action space with a name."""
         return LegacyCommandline if name == _LEGACY_SPACE else cls.action_space_class
+
+    @override
+    def _default_action_space(self) -> str | None:
+        name = os.environ.get(_ACTION_SPACE_VARIABLE)
+        names = [space.name for space in self.action_spaces]
+        if name and name not in names:
+            error = unknown_name("action space", name, names)
+            raise ValueError(f"{_ACTION_SPACE_VARIABLE}={name}: {error}")
+        return name or None
 
     # ----------------------------------------------------------------------------------------------
     # Actions as text.

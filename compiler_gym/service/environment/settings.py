@@ -211,6 +211,7 @@ class EnvironmentSettings(CompilerEnv):
 
     @action_space.setter
     def action_space(self, space: str | Space[Any] | None) -> None:
+        space = self._default_action_space() if space is None else space
         self._action_spaces.select(space, self.in_episode)
         next_space = self._action_spaces.next_space
         if next_space is not self.action_space:
@@ -219,6 +220,10 @@ class EnvironmentSettings(CompilerEnv):
                 f"to use {next_space.name!r}",
                 stacklevel=2,
             )
+
+    def _default_action_space(self) -> str | None:
+        """Returns the name of the action space to use if none is chosen. None for the first."""
+        return None
 
     @property
     @override

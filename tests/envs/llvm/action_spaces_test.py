@@ -100,6 +100,49 @@ def test_legacy_actions_keep_their_names(env):
     assert env.commandline_to_actions(env.commandline()) == env.actions
 
 
+def test_legacy_actions_by_environment_variable(monkeypatch):
+    monkeypatch.setenv("COMPILER_GYM_ACTION_SPACE", "Legacy124")
+    with compiler_gym.make("llvm-ic-v0") as env:
+        assert env.action_space.names[103] == "-mem2reg"
+        env.action_space = "Pipelines"
+        env.action_space = None
+        assert env.action_space.name == "Legacy124"
+        with env.fork() as fork:
+            assert fork.action_space.name == "Legacy124"
+    with compiler_gym.make("llvm-ic-v0", action_space="Pipelines") as env:
+        assert env.action_space.name == "Pipelines"
+    monkeypatch.setenv("COMPILER_GYM_ACTION_SPACE", "Legacy123")
+    with pytest.raises(ValueError, match=r"COMPILER_GYM_ACTION_SPACE=Legacy123: .*Legacy124"):
+        compiler_gym.make("llvm-ic-v0")
+
+
+def test_numbers_of_legacy_actions_in_another_space():
+    with compiler_gym.make("llvm-v0") as env:
+        env.reset()
+        with pytest.raises(ValueError, match=r"Action 123 .*COMPILER_GYM_ACTION_SPACE=Legacy124"):
+            env.step(123)
+        with pytest.raises(ValueError, match=r"the action space 'Pipelines'$"):
+            env.reset(action_space="Pipelines")
+            env.step(123)
+
+
+def test_names_in_the_lists_of_a_space(env):
+    """A name is in the list exactly if the list knows its index."""
+    for space in ("PassesAll", "Legacy124"):
+        env.reset(action_space=space)
+        for names in (env.action_space.flags, env.action_space.names):
+            for name in ("-mem2reg", "-gvn", "-functionattrs"):
+                assert name in names
+                assert names.index(name) == env.action_space[name]
+            for name in ("-no-such", "-barrier", "sroa"):
+                try:
+                    is_known = names.index(name) >= 0
+                except ValueError:
+                    is_known = False
+                assert (name in names) == is_known
+            assert None not in names
+
+
 def test_some_of_the_legacy_actions(env):
     env.reset(action_space="Legacy124")
     whole = env.action_space

@@ -63,6 +63,12 @@ def test_begins_with_clang_oz(env):
         assert env.observation["Bitcode"].tobytes() == passes.observation["Bitcode"].tobytes()
 
 
+def test_the_variable_for_an_action_space_is_about_passes(in_order, monkeypatch):
+    monkeypatch.setenv("COMPILER_GYM_ACTION_SPACE", "Legacy124")
+    in_order.action_space = None
+    assert in_order.action_space.name == "InlinerOrder"
+
+
 def test_answers_in_llvms_order(in_order):
     names = list(in_order.reset(observation_space="InlineFeatures") * 0)
     assert len(in_order.observation["InlineFeatureNames"]["name"]) == len(names)

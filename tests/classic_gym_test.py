@@ -4,6 +4,7 @@
 """
 
 import copy
+import pickle
 
 import gymnasium
 import numpy as np
@@ -12,13 +13,35 @@ import pytest
 import compiler_gym
 from compiler_gym.service.proto import Event
 from compiler_gym.service.proto.py_converters import ServiceMessageConverters
-from compiler_gym.spaces import Box, Dict
+from compiler_gym.spaces import (
+    ActionSpace,
+    Box,
+    Dict,
+    NamedDiscrete,
+    Permutation,
+    Scalar,
+    Sequence,
+    SpaceSequence,
+    SpaceUnion,
+    Tuple,
+)
 from compiler_gym.util import registration
 from compiler_gym.util.registration import COMPILER_GYM_ENVS, register
 from tests.service.toy_service import HELLO, make_toy_env
 
 gym = pytest.importorskip("gym")
 
+
+SPACES = [
+    ActionSpace(NamedDiscrete(["a", "b"], "x")),
+    Box(0, 5, "x", shape=(2,), dtype=np.int64),
+    Dict({"a": NamedDiscrete(["a"]), "b": Scalar("s", 0, 1)}, "x"),
+    Permutation("x", Scalar("r", 0, 4, np.int64)),
+    Sequence("x", dtype=str),
+    SpaceSequence("x", Scalar("r", 0, 4, np.int64)),
+    SpaceUnion([Scalar("r", 0, 4, np.int64)], "x"),
+    Tuple([Sequence(dtype=bytes)], "x"),
+]
 
 PARTS = {
     "id": "parts",
@@ -59,6 +82,20 @@ def make_with_share():
     return make_toy_env(
         derived_observation_spaces=[derived], observation_space="Share", benchmark=HELLO
     )
+
+
+def test_spaces_and_environments_are_those_of_gym():
+    with gym.make("toy-v0") as env:
+        inner = env.unwrapped
+        assert isinstance(inner, gym.Env)
+        assert isinstance(env.observation_space, gym.spaces.Box)
+        assert isinstance(env.action_space, gym.spaces.Discrete)
+        space = gym.spaces.Dict({"obs": env.observation_space, "action": env.action_space})
+        assert space.contains({"obs": env.reset(), "action": env.action_space.sample()})
+    for space in SPACES:
+        assert isinstance(space, gym.Space)
+        assert space == copy.deepcopy(space) == pickle.loads(pickle.dumps(space))
+        assert space.contains(space.sample())
 
 
 class Doubled(gym.Wrapper):

@@ -367,3 +367,37 @@ class TestLibraries:
         output = run(script)
         assert output.startswith("True Cannot register llvm-v0 with gym")
         assert "compiler_gym.make()" in output
+
+    @pytest.mark.parametrize("first", ["import gym", "import compiler_gym.spaces", ""])
+    def test_classes_of_gym_by_any_order_of_imports(self, first):
+        script = """
+        import gym
+        with compiler_gym.make("toy-v0", observation_space="histogram") as env:
+            print(isinstance(env, gym.Env), isinstance(env.observation_space, gym.spaces.Box))
+        """
+        assert run(f"{first}\n{REGISTER}{textwrap.dedent(script)}") == "True True\n"
+
+    @pytest.mark.parametrize("first", ["stable_baselines3.base_class", "compiler_gym"])
+    def test_stable_baselines(self, first, tmp_path):
+        """Its error for a classic environment names the way out, also after its own import."""
+        package = tmp_path / "stable_baselines3"
+        converter = package / "common" / "vec_env" / "patch_gym.py"
+        converter.parent.mkdir(parents=True)
+        converter.write_text("def _patch_env(env):\n    return f'converted {env}'\n")
+        (package / "base_class.py").write_text(
+            "from stable_baselines3.common.vec_env.patch_gym import _patch_env\n"
+        )
+        script = """
+        from stable_baselines3.base_class import _patch_env
+        print(_patch_env("another"))
+        env = compiler_gym.make("toy-v0")
+        try:
+            _patch_env(env)
+        except TypeError as error:
+            print("compiler_gym.envs.GymnasiumEnv(env)" in str(error))
+        print(_patch_env(compiler_gym.envs.GymnasiumEnv(env))[:23])
+        env.close()
+        """
+        path = f"import sys; sys.path.insert(0, {str(tmp_path)!r})"
+        output = run(f"{path}\nimport {first}\n{REGISTER}{textwrap.dedent(script)}")
+        assert output == "converted another\nTrue\nconverted <GymnasiumEnv\n"

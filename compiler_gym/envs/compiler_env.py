@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Final, NoReturn
 
 from typing_extensions import Self
 
+from compiler_gym.compat.classic_gym.adaptation import join_classes
 from compiler_gym.compiler_env_state import CompilerEnvState
 from compiler_gym.datasets import Benchmark, BenchmarkUri
 from compiler_gym.envs.running_step import FinishedStep, RunningStep
@@ -41,6 +42,7 @@ class CompilerEnv(EnvSettings):
     Attributes:
         metadata: The render modes.
         spec: The specification that ``compiler_gym.make()`` used, or None.
+        render_mode: The mode that was given to ``gym.make()``, or None.
     """
 
     metadata: ClassVar[dict[str, Any]] = {
@@ -48,6 +50,7 @@ class CompilerEnv(EnvSettings):
         "render_modes": ["human", "ansi"],
     }
     spec: EnvSpec | None = None
+    render_mode: str | None = None
 
     # ------------------------------------------------------------------------------------------
     # Episodes.
@@ -317,6 +320,9 @@ class CompilerEnv(EnvSettings):
     def __repr__(self) -> str:
         return describe_env(self, self._known_costs)
 
+    def __str__(self) -> str:
+        return repr(self)
+
     def __enter__(self) -> Self:
         return self
 
@@ -340,3 +346,6 @@ class CompilerEnv(EnvSettings):
 def waits_for_steps(env: CompilerEnv) -> bool:
     """Returns true if ``env.begin_multistep()`` waits for the step to end."""
     return type(env).begin_multistep is CompilerEnv.begin_multistep
+
+
+join_classes()

@@ -157,7 +157,7 @@ def _describe_episode(env: Any, known_costs: Callable[[], str]) -> str:
 # The settable attributes of an environment, for adapters around it.
 
 
-def is_setting(env: object, name: str) -> bool:
+def is_setting(env: object, name: str, writable: bool = False) -> bool:
     """Returns true if an attribute belongs to an environment, not to a wrapper.
 
     These are the public properties of its class and its public attributes. For a wrapper, they are
@@ -167,12 +167,13 @@ def is_setting(env: object, name: str) -> bool:
     Args:
         env: The environment. Wrappers have the one inside as their attribute ``env``.
         name: The name of the attribute.
+        writable: Leave out properties that cannot be set.
     """
     if name.startswith("_"):
         return False
-    while not isinstance(getattr(type(env), name, None), property):
+    while not isinstance(found := getattr(type(env), name, None), property):
         attributes = vars(env)
         if "env" not in attributes:
             return name in attributes
         env = attributes["env"]
-    return True
+    return found.fset is not None or not writable

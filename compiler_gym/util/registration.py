@@ -19,10 +19,11 @@ import importlib.abc
 import importlib.machinery
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from compiler_gym.compat.classic_gym import stable_baselines
 from compiler_gym.compat.classic_gym.adaptation import ClassicEntryPoint, adapt
 from compiler_gym.errors.nearest_names import unknown_name
 from compiler_gym.util.env_spec import EnvSpec
@@ -247,33 +248,43 @@ _LIBRARIES = (
 
 
 class _ImportHook(importlib.abc.MetaPathFinder):
-    """Detects the import of the libraries. Other finders find them."""
+    """Detects the import of modules. Other finders find them.
 
-    def __init__(self, libraries: Iterable[_Library]):
-        self._libraries = {library.module_name: library for library in libraries}
+    Args:
+        on_import: Functions to call after the import of a module, by its name.
+    """
+
+    def __init__(self, on_import: Mapping[str, Callable[[ModuleType], None]]):
+        self._on_import = on_import
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        library = self._libraries.get(fullname)
-        if library is None:
+        on_import = self._on_import.get(fullname)
+        if on_import is None:
             return None
         for finder in sys.meta_path:
             spec = None if finder is self else finder.find_spec(fullname, path, target)
             if spec is not None:
-                self._extend_loader(spec.loader, library)
+                self._extend_loader(spec.loader, on_import)
                 return spec
         return None
 
     @staticmethod
-    def _extend_loader(loader: Any, library: _Library) -> None:
+    def _extend_loader(loader: Any, on_import: Callable[[ModuleType], None]) -> None:
         execute = loader.exec_module
 
-        def execute_and_register(module: ModuleType) -> None:
+        def execute_and_call(module: ModuleType) -> None:
             execute(module)
-            library.on_import(module)
+            on_import(module)
 
-        loader.exec_module = execute_and_register
+        loader.exec_module = execute_and_call
 
 
-sys.meta_path.insert(0, _ImportHook(_LIBRARIES))
+_hook = _ImportHook(
+    {library.module_name: library.on_import for library in _LIBRARIES}
+    | {stable_baselines.MODULE_NAME: stable_baselines.on_import}
+)
+sys.meta_path.insert(0, _hook)
+if stable_baselines.MODULE_NAME in sys.modules:
+    stable_baselines.on_import(sys.modules[stable_baselines.MODULE_NAME])

@@ -3,7 +3,7 @@
 import copy
 import warnings
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from gymnasium.spaces import Space
@@ -21,6 +21,23 @@ from compiler_gym.views import ObservationSpaceSpec, ObservationView, RewardView
 
 _SEQUENCE_TYPES = (list, tuple, np.ndarray)
 
+if TYPE_CHECKING:
+    forwarded = property
+else:
+
+    class forwarded:  # noqa: N801, stands for property.
+        """A read-only property that an attribute of the same name replaces.
+
+        Wrappers for CompilerGym 0.2.5 have attributes such as ``self.benchmarks`` of their own.
+        """
+
+        def __init__(self, get):
+            self._get = get
+            self.__doc__ = get.__doc__
+
+        def __get__(self, instance, owner=None):
+            return self if instance is None else self._get(instance)
+
 
 class CompilerEnvWrapper(CompilerEnv):
     """A wrapper that forwards everything to another environment, unless a subclass overrides it.
@@ -36,7 +53,9 @@ class CompilerEnvWrapper(CompilerEnv):
     Further attributes of the wrapped environment, such as ``LlvmEnv.write_bitcode`` and
     ``LlvmEnv.runtime_observation_count``, can be read here. Setting a property, or another public
     attribute of the innermost environment such as ``recover``, sets it there. All other attributes
-    belong to the wrapper, and so do names that begin with an underscore.
+    belong to the wrapper, and so do names that begin with an underscore. A wrapper may thus have an
+    attribute ``benchmarks`` or ``transitions``, which replaces the one of the environment for users
+    of the wrapper. What describes the episode, such as :attr:`state`, cannot be set.
 
     A fork has the same class and copies of the wrapper's own attributes, see
     :meth:`fork_attribute`.
@@ -82,7 +101,7 @@ class CompilerEnvWrapper(CompilerEnv):
 
     def __setattr__(self, name: str, value: Any) -> None:
         is_own = name == "env" or hasattr(type(self), name)
-        if not is_own and "env" in vars(self) and is_setting(self.env, name):
+        if not is_own and "env" in vars(self) and is_setting(self.env, name, writable=True):
             setattr(self.env, name, value)
         else:
             object.__setattr__(self, name, value)
@@ -90,11 +109,17 @@ class CompilerEnvWrapper(CompilerEnv):
     # ------------------------------------------------------------------------------------------
     # Spaces.
 
-    @property
+    @forwarded
     @override
     def metadata(self) -> dict[str, Any]:  # type: ignore[override]  # Elsewhere, it is of the class.
         """The metadata of the environment inside, such as its render modes."""
         return self.env.metadata
+
+    @forwarded
+    @override
+    def render_mode(self) -> str | None:  # type: ignore[override]  # Elsewhere, it is an attribute.
+        """The render mode that was given to ``gym.make()``, or None."""
+        return self.env.render_mode
 
     @property
     @override
@@ -156,7 +181,7 @@ class CompilerEnvWrapper(CompilerEnv):
     def action_space(self, space: str | Space[Any] | None) -> None:
         self.env.action_space = space
 
-    @property
+    @forwarded
     @override
     def action_spaces(self) -> list[Any]:
         return self.env.action_spaces
@@ -200,7 +225,7 @@ class CompilerEnvWrapper(CompilerEnv):
     def datasets(self, datasets: Datasets | Iterable[Dataset]) -> None:
         self.env.datasets = datasets
 
-    @property
+    @forwarded
     @override
     def benchmarks(self) -> list[str]:
         return self.env.benchmarks

@@ -7,10 +7,11 @@ converted back to four. Other environments are not affected. The code is loaded 
 does not slow down ``import gym``.
 """
 
+import contextlib
 import functools
 import importlib
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
 from typing import Any
 
@@ -42,6 +43,25 @@ _FOR_FIVE_RESULTS = (
     "TimeAwareObservation",
     "TimeLimit",
 )
+
+# Classes of ours, and the classes of gym that they belong to as well once gym is imported.
+_SAME_AS = {
+    ("compiler_gym.envs.compiler_env", "CompilerEnv"): ("gym.core", "Env"),
+    ("compiler_gym.spaces.action_space", "ActionSpace"): ("gym.spaces", "Space"),
+    ("compiler_gym.spaces.box", "Box"): ("gym.spaces", "Box"),
+    ("compiler_gym.spaces.dict", "Dict"): ("gym.spaces", "Space"),
+    ("compiler_gym.spaces.discrete", "Discrete"): ("gym.spaces", "Discrete"),
+    ("compiler_gym.spaces.scalar", "Scalar"): ("gym.spaces", "Box"),
+    ("compiler_gym.spaces.sequence", "Sequence"): ("gym.spaces", "Space"),
+    ("compiler_gym.spaces.space_sequence", "SpaceSequence"): ("gym.spaces", "Space"),
+    ("compiler_gym.spaces.space_sequence", "SpaceUnion"): ("gym.spaces", "Space"),
+    ("compiler_gym.spaces.tuple", "Tuple"): ("gym.spaces", "Space"),
+}
+# Abstract classes of gym, whose base classes are in another order than those of gymnasium.
+_REGISTERED_AS = {
+    ("compiler_gym.spaces.dict", "Dict"): ("gym.spaces", "Dict"),
+    ("compiler_gym.spaces.tuple", "Tuple"): ("gym.spaces", "Tuple"),
+}
 
 
 class ClassicEntryPoint:
@@ -82,6 +102,34 @@ def adapt(registration: ModuleType) -> None:
             wrapper.__new__ = _new_stand_in(*_STAND_INS[name])
     if compatibility is not None and compatibility.__init__.__module__ != __name__:
         compatibility.__init__ = _with_spaces_of_gym(compatibility.__init__)
+    join_classes()
+
+
+def join_classes() -> None:
+    """Makes our spaces and environments instances of gym's classes, as in 0.2.5. Idempotent.
+
+    Programs test ``isinstance(env.observation_space, gym.spaces.Box)``, and gym tests that the
+    parts of its ``Dict`` are spaces. Our own methods come first. Does nothing before both gym and
+    our class are imported; the later of the two imports calls it.
+    """
+    if not hasattr(sys.modules.get("gym.envs.registration"), "register"):
+        return
+    with contextlib.suppress(
+        AttributeError, KeyError, TypeError
+    ):  # An unknown version may not fit.
+        for ours, base in _imported(_SAME_AS):
+            ours.__bases__ += (base,)
+        for ours, base in _imported(_REGISTERED_AS):
+            base.register(ours)
+
+
+def _imported(pairs: Mapping[tuple[str, str], tuple[str, str]]) -> Iterator[tuple[Any, Any]]:
+    """Yields the classes of ours and of gym that do not belong together yet."""
+    for (module, name), (module_of_gym, name_of_gym) in pairs.items():
+        ours = getattr(sys.modules.get(module), name, None)
+        base = getattr(sys.modules[module_of_gym], name_of_gym)
+        if ours is not None and not issubclass(ours, base):
+            yield ours, base
 
 
 def _wrappers_of_gym() -> Iterator[tuple[str, Any]]:

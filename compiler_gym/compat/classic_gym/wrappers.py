@@ -44,11 +44,16 @@ class RenderMode(CompilerEnvWrapper):
         modes = env.metadata["render_modes"]
         if render_mode not in modes:
             raise ValueError(f"Unknown render mode {render_mode!r}. There are: {', '.join(modes)}")
-        self.render_mode = render_mode
+        self._mode = render_mode
+
+    @property
+    @override
+    def render_mode(self) -> str:  # type: ignore[override]  # Elsewhere, it is an attribute.
+        return self._mode
 
     @override
     def render(self, mode: str | None = None) -> str | None:
-        return self.env.render(mode or self.render_mode)
+        return self.env.render(mode or self._mode)
 
 
 class FiveResults:

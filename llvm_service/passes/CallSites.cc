@@ -18,20 +18,6 @@ using llvm::CallBase;
 using llvm::Function;
 using llvm::Module;
 
-// Returns the functions that call themselves, directly or through others.
-llvm::DenseSet<const Function*> recursive(Module& module) {
-  llvm::DenseSet<const Function*> functions;
-  llvm::CallGraph graph(module);
-  for (auto group = llvm::scc_begin(&graph); !group.isAtEnd(); ++group) {
-    if (group.hasCycle()) {
-      for (const llvm::CallGraphNode* node : *group) {
-        functions.insert(node->getFunction());
-      }
-    }
-  }
-  return functions;
-}
-
 bool isDecided(const CallBase& call) {
   return call.hasFnAttr(Attribute::NoInline) || call.hasFnAttr(Attribute::AlwaysInline);
 }
@@ -49,6 +35,19 @@ bool canBeInlined(Function& caller, Function& callee, TargetInfo targetOf) {
 
 }  // namespace
 
+llvm::DenseSet<const Function*> recursiveFunctions(Module& module) {
+  llvm::DenseSet<const Function*> functions;
+  llvm::CallGraph graph(module);
+  for (auto group = llvm::scc_begin(&graph); !group.isAtEnd(); ++group) {
+    if (group.hasCycle()) {
+      for (const llvm::CallGraphNode* node : *group) {
+        functions.insert(node->getFunction());
+      }
+    }
+  }
+  return functions;
+}
+
 llvm::SmallVector<CallBase*> callSites(Module& module) {
   llvm::SmallVector<CallBase*> calls;
   for (Function& function : module) {
@@ -65,7 +64,7 @@ llvm::SmallVector<CallBase*> callSites(Module& module) {
 
 std::vector<size_t> openCallSites(Module& module, TargetInfo targetOf) {
   std::vector<size_t> numbers;
-  const auto endless = recursive(module);
+  const auto endless = recursiveFunctions(module);
   for (auto [number, call] : llvm::enumerate(callSites(module))) {
     Function& callee = *call->getCalledFunction();
     if (!isDecided(*call) && !endless.contains(&callee) &&

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/SmallVector.h"
 
@@ -18,6 +19,9 @@ namespace compiler_gym::llvm_service {
 /// The calls, by name, of functions that the module defines. Their numbers are their places here,
 /// so what is listed depends on nothing but the program.
 llvm::SmallVector<llvm::CallBase*> callSites(llvm::Module& module);
+
+/// The functions that call themselves, directly or through others.
+llvm::DenseSet<const llvm::Function*> recursiveFunctions(llvm::Module& module);
 
 /// The target information of a function.
 using TargetInfo = llvm::function_ref<const llvm::TargetTransformInfo&(llvm::Function&)>;

@@ -13,6 +13,7 @@
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm_service/passes/CallSites.h"
+#include "llvm_service/passes/FunctionTraits.h"
 #include "llvm_service/passes/OwnPass.h"
 
 namespace compiler_gym::llvm_service {
@@ -72,8 +73,10 @@ struct ListCallSites : llvm::PassInfoMixin<ListCallSites> {
     const auto targetOf = [&](Function& function) -> const llvm::TargetTransformInfo& {
       return ofFunctions.getResult<llvm::TargetIRAnalysis>(function);
     };
+    const ModuleTraits traits(module);
     const auto calls = callSites(module);
     for (const size_t index : openCallSites(module, targetOf)) {
+      if (!traits.permits(*calls[index])) continue;
       llvm::json::Object facts = describe(index, *calls[index]);
       if (const auto count = countOf(*calls[index], ofFunctions)) {
         facts["count"] = static_cast<int64_t>(*count);
@@ -89,6 +92,7 @@ struct SetCallSites : llvm::PassInfoMixin<SetCallSites> {
   std::vector<std::pair<size_t, bool>> decisions;
 
   PreservedAnalyses run(Module& module, ModuleAnalysisManager& /*analyses*/) {
+    const ModuleTraits traits(module);
     const auto calls = callSites(module);
     for (const auto& [index, inlined] : decisions) {
       if (index >= calls.size()) {
@@ -96,6 +100,7 @@ struct SetCallSites : llvm::PassInfoMixin<SetCallSites> {
                                       module.getName());
         continue;
       }
+      if (!traits.permits(*calls[index])) continue;
       calls[index]->removeFnAttr(inlined ? Attribute::NoInline : Attribute::AlwaysInline);
       calls[index]->addFnAttr(inlined ? Attribute::AlwaysInline : Attribute::NoInline);
     }
@@ -123,8 +128,10 @@ struct SetAttribute : llvm::PassInfoMixin<SetAttribute> {
 
   PreservedAnalyses run(Module& module, ModuleAnalysisManager& /*analyses*/) {
     const Attribute::AttrKind kind = Attribute::getAttrKindFromName(attribute);
+    const ModuleTraits traits(module);
     for (Function& function : module) {
-      if (function.isDeclaration() || function.hasFnAttribute(Attribute::OptimizeNone)) {
+      if (function.isDeclaration() || function.hasFnAttribute(Attribute::OptimizeNone) ||
+          traits.of(function).isExcluded()) {
         continue;
       }
       if (kind == Attribute::None) {

@@ -21,6 +21,7 @@
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
+#include "llvm_service/passes/FunctionTraits.h"
 #include "llvm_service/passes/OwnPass.h"
 
 namespace compiler_gym::llvm_service {
@@ -183,17 +184,21 @@ llvm::SmallVector<Function*> definedFunctions(Module& module) {
   return functions;
 }
 
-llvm::json::Object describe(size_t index, const Function& function) {
+llvm::json::Object describe(size_t index, const Function& function, const FunctionTraits& traits) {
   const uint64_t content = llvm::StructuralHash(function, /*DetailedHash=*/true);
   return llvm::json::Object{{"index", static_cast<int64_t>(index)},
                             {"name", llvm::json::fixUTF8(function.getName())},
-                            {"content", llvm::utohexstr(content, /*LowerCase=*/true)}};
+                            {"content", llvm::utohexstr(content, /*LowerCase=*/true)},
+                            {"kept", traits.isKept},
+                            {"recursive", traits.isRecursive},
+                            {"special", llvm::json::Array(traits.special)}};
 }
 
 struct ListFunctions : llvm::PassInfoMixin<ListFunctions> {
   PreservedAnalyses run(Module& module, ModuleAnalysisManager& /*analyses*/) {
+    const ModuleTraits traits(module);
     for (auto [index, function] : llvm::enumerate(definedFunctions(module))) {
-      llvm::outs() << llvm::json::Value(describe(index, *function)) << "\n";
+      llvm::outs() << llvm::json::Value(describe(index, *function, traits.of(*function))) << "\n";
     }
     return PreservedAnalyses::all();
   }
@@ -212,11 +217,12 @@ struct SetFunctions : llvm::PassInfoMixin<SetFunctions> {
         refuse(context, text);
       }
     }
+    const ModuleTraits traits(module);
     const auto functions = definedFunctions(module);
     for (const auto& [index, text] : settings) {
       if (index >= functions.size()) {
         context.emitError("There is no function " + llvm::Twine(index) + " in " + module.getName());
-      } else {
+      } else if (traits.of(*functions[index]).permits(text)) {
         set(*functions[index], text);
       }
     }
@@ -263,12 +269,32 @@ bool addSetFunctions(llvm::PassBuilder& /*passBuilder*/, StringRef parameter,
   return !settings.empty();
 }
 
+// Tells which passes are left out after `skip-rest`.
+struct SkippedRest {
+  bool isSkipped = false;
+  // Functions whose recursion or contents need the passes.
+  llvm::StringSet<> spared;
+
+  bool contains(StringRef pass, const Function* function) const {
+    return isSkipped && !isForTailCalls(pass) &&
+           (function == nullptr || !spared.contains(function->getName()));
+  }
+};
+
 // One for the process, like FunctionSettings.
-bool restIsSkipped = false;
+SkippedRest& skippedRest() {
+  static SkippedRest rest;
+  return rest;
+}
 
 struct SkipRest : llvm::PassInfoMixin<SkipRest> {
-  PreservedAnalyses run(Module& /*module*/, ModuleAnalysisManager& /*analyses*/) {
-    restIsSkipped = true;
+  PreservedAnalyses run(Module& module, ModuleAnalysisManager& /*analyses*/) {
+    const ModuleTraits traits(module);
+    for (const Function* function : definedFunctions(module)) {
+      const FunctionTraits& mine = traits.of(*function);
+      if (mine.isExcluded() || mine.isRecursive) skippedRest().spared.insert(function->getName());
+    }
+    skippedRest().isSkipped = true;
     return PreservedAnalyses::all();
   }
 };
@@ -292,12 +318,13 @@ void askBeforePasses(llvm::PassBuilder& passBuilder) {
   callbacks->registerShouldRunOptionalPassCallback(
       [callbacks](StringRef className, const llvm::Any& unit) {
         const Function* function = functionOf(unit);
+        const StringRef pass = callbacks->getPassNameForClassName(className);
+        const bool isInRest = skippedRest().contains(pass, function);
         if (function == nullptr) {
           functionSettings().leave();
-          return !restIsSkipped;
+          return !isInRest;
         }
-        const StringRef pass = callbacks->getPassNameForClassName(className);
-        return functionSettings().enter(function->getName(), pass) && !restIsSkipped;
+        return functionSettings().enter(function->getName(), pass) && !isInRest;
       });
 }
 

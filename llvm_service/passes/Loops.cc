@@ -16,6 +16,7 @@
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
+#include "llvm_service/passes/FunctionTraits.h"
 #include "llvm_service/passes/OwnPass.h"
 
 namespace compiler_gym::llvm_service {
@@ -140,6 +141,7 @@ struct SetLoops : llvm::PassInfoMixin<SetLoops> {
   std::vector<std::pair<size_t, Hint>> hints;
 
   PreservedAnalyses run(Module& module, ModuleAnalysisManager& analyses) {
+    const ModuleTraits traits(module);
     const auto loops = loopsOf(module, functionAnalyses(module, analyses));
     for (const auto& [index, hint] : hints) {
       if (index >= loops.size()) {
@@ -147,7 +149,8 @@ struct SetLoops : llvm::PassInfoMixin<SetLoops> {
                                       module.getName());
         continue;
       }
-      addHint(*loops[index], hint);
+      const Function& function = *loops[index]->getHeader()->getParent();
+      if (!traits.of(function).isExcluded()) addHint(*loops[index], hint);
     }
     return PreservedAnalyses::none();
   }

@@ -7,6 +7,7 @@
 #include "llvm_service/LlvmCompatibility.h"
 #include "llvm_service/passes/CompilerTools.h"
 #include "llvm_service/passes/FunctionSettings.h"
+#include "llvm_service/passes/FunctionTraits.h"
 #include "llvm_service/passes/InlineDecisions.h"
 #include "llvm_service/passes/Loops.h"
 #include "llvm_service/passes/OwnPass.h"
@@ -42,6 +43,7 @@ void registerAll(PassBuilder& passBuilder) {
   compiler_gym::llvm_service::registerOwnPasses(passBuilder);
   compiler_gym::llvm_service::registerCompilerTools(passBuilder);
   compiler_gym::llvm_service::registerFunctionSettings(passBuilder);
+  compiler_gym::llvm_service::registerFunctionTraits(passBuilder);
   compiler_gym::llvm_service::registerInlineDecisions(passBuilder);
   compiler_gym::llvm_service::registerLoopTools(passBuilder);
   passBuilder.registerPipelineStartEPCallback(

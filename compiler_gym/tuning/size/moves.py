@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 
-from compiler_gym.tuning.size.compilation import Change
+from compiler_gym.tuning.size.compilation import Change, is_setting
 from compiler_gym.tuning.size.evaluator import Evaluation, Evaluator
 
 Move = Callable[[Change], Change]
@@ -228,11 +228,30 @@ class Function:
         index: Its number in the module.
         name: Its name.
         content: A digest of its unoptimised code, in which names of values do not matter.
+        kept: True if the user has excluded it.
+        recursive: True if it calls itself, directly or through other functions.
+        special: Contents for which decisions have no preconditions, such as inline assembly.
     """
 
     index: int
     name: str
     content: str
+    kept: bool = False
+    recursive: bool = False
+    special: Sequence[str] = ()
+
+    @property
+    def is_excluded(self) -> bool:
+        """True if no decision may change the function."""
+        return self.kept or len(self.special) > 0
+
+    def permits(self, adjustment: str) -> bool:
+        """Returns false if the plugin ignores an adjustment of the function.
+
+        The rules are those of ``FunctionTraits::permits`` of the plugin, which enforces them. Here
+        they save evaluations.
+        """
+        return not self.is_excluded and (is_setting(adjustment) or not self.recursive)
 
 
 def functions_of(evaluator: Evaluator) -> list[Function]:
@@ -242,7 +261,32 @@ def functions_of(evaluator: Evaluator) -> list[Function]:
 
 def list_functions(evaluator: Evaluator) -> dict[str, int]:
     """Returns the numbers of the functions of a compilation, by name."""
-    return {each.name: each.index for each in functions_of(evaluator)}
+    return numbers_of(functions_of(evaluator))
+
+
+def numbers_of(functions: Iterable[Function]) -> dict[str, int]:
+    """Returns the numbers of functions by name."""
+    return {each.name: each.index for each in functions}
+
+
+def permitted(moves: Iterable[LocalMove], functions: Iterable[Function]) -> list[LocalMove]:
+    """Returns moves without adjustments that the plugin ignores, and without moves of only those.
+
+    Args:
+        moves: The moves.
+        functions: All functions of the source.
+    """
+    by_index = {each.index: each for each in functions}
+    kept = []
+    for move in moves:
+        adjustments = {
+            index: tuple(text for text in texts if by_index[index].permits(text))
+            for index, texts in move.adjustments.items()
+        }
+        rest = {index: texts for index, texts in adjustments.items() if texts}
+        if rest or move.calls:
+            kept.append(replace(move, adjustments=rest))
+    return kept
 
 
 # With a frame pointer, the entry of a function in .eh_frame need not say how the stack grows and

@@ -15,6 +15,7 @@ from compiler_gym.tuning.size.memory import Memory, Recalled, Recipe, recall, re
 from compiler_gym.tuning.size.minimise import Part, minimise
 from compiler_gym.tuning.size.moves import (
     FRAME_POINTER,
+    Function,
     LocalMove,
     Move,
     adjusting,
@@ -22,8 +23,9 @@ from compiler_gym.tuning.size.moves import (
     climb_locally,
     frame_pointers,
     functions_of,
-    list_functions,
     moved,
+    numbers_of,
+    permitted,
     unmark,
     with_options_of,
     without_sequence,
@@ -233,7 +235,7 @@ class Optimizer:
         """Keeps the decisions of the best for the next version of the source."""
         unit, used = self.evaluator.unit, self.evaluator.budget.used
         if self._memory is not None and unit is not None and self._directs_clang and used:
-            functions, sites = functions_of(self.evaluator), list_call_sites(self.evaluator)
+            functions, sites = self._all_functions, list_call_sites(self.evaluator)
             recipe = recipe_of(self.best.change, functions, sites, self._is_past_portfolio)
             self._memory.keep(unit, self._start, recipe, self.size(self.best))
 
@@ -278,7 +280,7 @@ class Optimizer:
             return
         self._start = self._memory.start(unit)
         if self._start is not None:
-            functions, sites = functions_of(self.evaluator), list_call_sites(self.evaluator)
+            functions, sites = self._all_functions, list_call_sites(self.evaluator)
             self.recalled = recall(self._start, functions, sites)
             self.evaluator.evaluate([self.recalled.change])
 
@@ -334,7 +336,8 @@ class Optimizer:
             if self.evaluator.budget.is_over:
                 break  # LLVM's remarks take a run of clang.
             change = sets.next()
-            chosen = expectations.decide(change) if chosen is None else chosen
+            if chosen is None:
+                chosen = permitted(expectations.decide(change), self._all_functions)
             whole = moved(self._framed(change), chosen)
             # Functions are judged one by one, so none may change what is inlined into others.
             for each in self.evaluator.evaluate([whole.decide(self._inlining.pins(whole))]):
@@ -355,8 +358,13 @@ class Optimizer:
         return change.adjust(frame_pointers(self.baseline.object.unwinding, self._functions))
 
     @cached_property
+    def _all_functions(self) -> list[Function]:
+        return functions_of(self.evaluator) if self._directs_clang else []
+
+    @cached_property
     def _functions(self) -> dict[str, int]:
-        return list_functions(self.evaluator) if self._directs_clang else {}
+        """The numbers of the functions that may be adjusted, by name."""
+        return numbers_of(each for each in self._all_functions if not each.is_excluded)
 
     @property
     def _adjustments(self) -> list[str]:
@@ -415,6 +423,7 @@ class Optimizer:
     ) -> list[LocalMove]:
         """Returns the moves that were not tried. Begins with the smallest result by default."""
         evaluate, start = self.evaluator.evaluate, start or self.leading
+        moves = permitted(moves, self._all_functions)
         return climb_locally(start, moves, evaluate, self._cost, self._sizes, *limits)[1]
 
     def _settle(self) -> None:

@@ -1,0 +1,174 @@
+"""The preconditions of decisions: functions that no search changes."""
+
+import subprocess
+from dataclasses import replace
+
+import pytest
+
+from compiler_gym.tuning.size.compilation import Change
+from compiler_gym.tuning.size.moves import FRAME_POINTER, functions_of
+from compiler_gym.tuning.size.optimizer import Optimizer
+from compiler_gym.tuning.size.ranking import function_adjustments, shipped_ranking
+from compiler_gym.util import llvm_tools
+
+# Nothing but the frame pointer tells mix() where its variables are, which the assembly overwrites.
+_PRESSURE = r"""
+#include <stdio.h>
+%s int mix(int a, int b) {
+  volatile int v[16];
+  for (int i = 0; i < 16; i++) v[i] = a * i ^ b;
+  int out;
+  __asm__ volatile(%s);
+  v[4] += v[5] + out; v[5] += v[6]; v[8] = v[4] ^ v[1]; v[14] = v[3] + v[12];
+  return v[14] + v[3] + v[8] + v[5];
+}
+int main(int argc, char **argv) {
+  (void)argv;
+  printf("%%d\n", mix(argc + 2, 4));
+  return 0;
+}
+"""
+_CLOBBER = r'''
+    "movl $7, %%ebp\n\taddl %1, %%ebp\n\tmovl %%ebp, %0"
+    : "=r"(out) : "m"(v[3]) : "rbp", "cc"'''
+_NAMED = r"""
+    "push %%rbp\n\txor %%ebp, %%ebp\n\tmovl %1, %0\n\tpop %%rbp"
+    : "=r"(out) : "r"(v[3])"""
+
+
+def run(path, *options, limit="unlimited"):
+    program = path.with_suffix(".program")
+    subprocess.run([llvm_tools.clang_path(), *options, path, "-o", program], check=True)
+    command = f"ulimit -s {limit}; ulimit -c 0; exec {program}"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True)
+    return done.returncode, done.stdout
+
+
+def adjusted(evaluator, *texts):
+    """Returns an evaluation with adjustments of all functions."""
+    numbers = [each.index for each in functions_of(evaluator)]
+    (found,) = evaluator.evaluate([Change().adjust(dict.fromkeys(numbers, texts))])
+    return found
+
+
+@pytest.mark.parametrize("words", ["", "static inline", "__attribute__((noinline))"])
+@pytest.mark.parametrize("statement", [_CLOBBER, _NAMED])
+def test_assembly_may_use_the_frame_pointer(compilation, start, words, statement):
+    compilation.source.write_text(_PRESSURE % (words, statement))
+    evaluator = start(replace(compilation, options=("-w", "-Oz")))
+    baseline = evaluator.evaluate_source()
+    expected = run(baseline.path)
+    assert expected[0] == 0
+    for each in (FRAME_POINTER, "sroa", "-enable-misched=0"):
+        assert run(adjusted(evaluator, each).path) == expected
+    assert all(
+        each.is_excluded
+        for each in functions_of(evaluator)
+        if each.name == "mix" or "noinline" not in words
+    )
+
+
+_TRAITS = {
+    "assembly": '__asm__("nop");',
+    "label": "void *p = &&l; use(p); l: use(p);",
+    "twice": "static jmp_buf b; if (setjmp(b)) use(b);",
+    "dynamic": "use(__builtin_alloca(n));",
+    "stack": 'register long sp __asm__("rsp"); __asm__("" : "+r"(sp)); use((void *)sp);',
+    "frame": "use(__builtin_frame_address(0));",
+    "call": "other(n);",
+}
+_KINDS = {
+    "naked": '__attribute__((naked)) void naked(void) { __asm__("ret"); }',
+    "preserve": "__attribute__((preserve_all)) void preserve(void) { use(0); }",
+    "split": '__attribute__((annotate("compiler_gym:keep"))) void split(void) { use(0); }',
+    "patch": "__attribute__((patchable_function_entry(2))) void patch(void) { use(0); }",
+}
+
+
+def test_special_functions_are_recognised(compilation, start):
+    lines = [
+        "#include <setjmp.h>",
+        "void use(void *);",
+        "__attribute__((preserve_most)) void other(int);",
+        *(f"void {name}(int n) {{ {body} }}" for name, body in _TRAITS.items()),
+        *_KINDS.values(),
+        "void plain(_Atomic int *p, volatile int *q, ...) { *p += *q; use(p); }",
+        "__thread int t; void local(void) { t++; }",
+        "_Noreturn void never(void) { use(0); for (;;); }",
+        "int fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }",
+    ]
+    compilation.source.write_text("\n".join(lines))
+    evaluator = start(compilation)
+    baseline = evaluator.evaluate_source()
+    functions = functions_of(evaluator)
+    excluded = {each.name for each in functions if each.is_excluded}
+    assert excluded == {*_TRAITS, *_KINDS}
+    assert [each.name for each in functions if each.recursive] == ["fib"]
+    assert [each.name for each in functions if each.kept] == ["split"]
+    # The plugin ignores what the preconditions forbid, also without a search.
+    forbidden = {
+        each.index: (text,)
+        for each in functions
+        for text in (FRAME_POINTER, "sroa")
+        if not each.permits(text)
+    }
+    assert len(forbidden) == len(excluded) + 1
+    (found,) = evaluator.evaluate([Change().adjust(forbidden)])
+    assert found.object.code == baseline.object.code
+
+
+_LOOPS = r"""
+#include <stdio.h>
+struct node { struct node *left, *right; int value, kind; };
+static struct node nodes[300000];
+long eval(struct node *n, long *env) {
+  switch (n->kind) {
+    case 0: return n->value;
+    case 1: return eval(n->left, env) + eval(n->right, env);
+    case 3: eval(n->left, env); return eval(n->right, env);
+    case 4: return env[n->value] = eval(n->left, env);
+  }
+  return 0;
+}
+int odd(unsigned n, int *p);
+int even(unsigned n, int *p) { if (n == 0) return *p; return odd(n - 1, p); }
+int odd(unsigned n, int *p) { if (n == 0) return -*p; return even(n - 1, p); }
+typedef long op(struct node *, long);
+op *ops[2];
+long next(struct node *n, long sum) {
+  return n->left ? ops[n->kind](n->left, sum + n->value) : sum;
+}
+int main(void) {
+  static struct node one = {0, 0, 1, 0}, set = {&one, 0, 0, 4};
+  int count = sizeof nodes / sizeof *nodes, x = 7;
+  for (int i = 0; i < count; i++)
+    nodes[i] = (struct node){&set, i + 1 < count ? &nodes[i + 1] : &one, i, 3};
+  long env[1] = {0};
+  eval(nodes, env);
+  for (int i = 0; i < count; i++) nodes[i].left = nodes[i].right, nodes[i].kind = i & 1;
+  ops[0] = ops[1] = next;
+  printf("%ld %d %ld\n", env[0], even(300001, &x), next(nodes, 0));
+  return 0;
+}
+"""
+
+
+def test_recursion_that_is_a_loop_stays_one(compilation, start):
+    compilation.source.write_text(_LOOPS)
+    evaluator = start(compilation)
+    expected = run(evaluator.evaluate_source().path, limit=128)
+    assert expected[0] == 0
+    for each in (*function_adjustments(), "tailcallelim", "codegenprepare"):
+        assert run(adjusted(evaluator, each).path, limit=128) == expected, each
+    sequences = [("skip-rest",), ("function(sroa)", "skip-rest")]
+    for found in evaluator.evaluate([Change(sequence=each) for each in sequences]):
+        assert run(found.path, limit=128) == expected, found.change
+
+
+def test_a_search_keeps_loops(compilation, start):
+    compilation.source.write_text(_LOOPS)
+    search = Optimizer(start(compilation, evaluations=60), ranking=shipped_ranking())
+    search.start()
+    search.run()
+    assert search.size(search.best) < search.size(search.baseline)
+    assert run(search.best.path, limit=128) == run(search.baseline.path)

@@ -1,4 +1,4 @@
-"""The rule for shared libraries that foreign programs load."""
+"""The rule for libraries that foreign programs load, and for programs that start them."""
 
 # The options that .bazelrc adds for sanitizers.
 _PREFIXES = ["-fsanitize=", "-DCOMPILER_GYM_SANITIZER", "-DCOMPILER_GYM_THREAD_SANITIZER"]
@@ -28,7 +28,7 @@ def _unsanitized_impl(context):
 
 unsanitized = rule(
     implementation = _unsanitized_impl,
-    doc = "A shared library, built without sanitizers also where everything else is built with some.",
+    doc = "A library or program without sanitizers, also where everything else has some.",
     attrs = {
         "library": attr.label(mandatory = True, cfg = _without_sanitizers),
         "_allowlist_function_transition": attr.label(

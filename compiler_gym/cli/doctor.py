@@ -21,6 +21,7 @@ from compiler_gym.cli.console import print_json, print_line
 from compiler_gym.errors import EnvironmentNotSupported, ServiceError
 from compiler_gym.util import llvm_tools
 from compiler_gym.util.commands import HEADERS_FIX, run_command
+from compiler_gym.util.confinement import protections
 from compiler_gym.util.runfiles_path import (
     cache_path,
     find_service_binary,
@@ -117,6 +118,7 @@ def all_checks() -> Iterator[Check]:
     yield _check("processes", _processes, f"ulimit -u {_MIN_PROCESSES}")
     yield _check("open files", _files, f"ulimit -n {_MIN_FILES}")
     yield _check("memory", _memory, "ulimit -v unlimited")
+    yield _check("confinement", _confinement, "the section Confinement of docs/security.md")
 
 
 _PACKAGE_FOLDER = Path(compiler_gym.__file__).parent
@@ -213,6 +215,14 @@ def _memory() -> str:
     pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     limit = _limit(resource.RLIMIT_AS, 4 << 30, "bytes of address space")
     return f"{pages / (1 << 30):.1f} GiB, {limit}"
+
+
+def _confinement() -> str:
+    """Returns the means that confine the programs of others."""
+    found = protections()
+    if found.missing():
+        raise EnvironmentNotSupported(str(found))
+    return str(found)
 
 
 _NAME_WIDTH = 21

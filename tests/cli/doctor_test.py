@@ -10,6 +10,7 @@ from compiler_gym.cli import doctor
 from compiler_gym.cli.doctor import Check, Status
 from compiler_gym.errors import EnvironmentNotSupported
 from compiler_gym.util import llvm_tools
+from compiler_gym.util.confinement import Protections
 from tests.cli.conftest import command
 
 
@@ -55,6 +56,17 @@ def test_extra_with_one_of_its_packages():
     check = doctor._extra("rllib", "pytest", "no_such_package")
     assert check == Check("rllib", Status.MISSING, "", "pip install 'compiler_gym[rllib]'")
     assert doctor._extra("rllib", "pytest", "json").status is Status.OK
+
+
+def test_missing_protections(monkeypatch):
+    found = Protections(False, 0, True, False, "clone: Operation not permitted")
+    monkeypatch.setattr(doctor, "protections", lambda: found)
+    check = doctor._check("confinement", doctor._confinement, "docs")
+    assert check.status is Status.MISSING
+    assert check.detail == (
+        "seccomp, limits; no namespaces: clone: Operation not permitted; programs can read "
+        "files of the user, write files of the user, send signals to other programs of the user"
+    )
 
 
 def fails_with(error):

@@ -1,60 +1,38 @@
-"""The units of a build, and their object files."""
+"""A build, its units and their object files, and what it links."""
 
 import hashlib
 import json
 import shutil
 import subprocess
-import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass, replace
+from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
+from compiler_gym.cli.compiled_units import Compiled, compiled_unit
 from compiler_gym.cli.kept_objects import digest_of, find_objects
+from compiler_gym.cli.linked_files import (
+    LinkedFile,
+    elf_files,
+    measured,
+    roots_of,
+    shared_groups,
+    worse_files,
+)
 from compiler_gym.cli.lock_file import Entry, Key, LockFile
-from compiler_gym.cli.project_build import compilers, run_build, started
-from compiler_gym.cli.wrapper_command import without_outputs
-from compiler_gym.cli.wrapper_settings import BUDGET, EVALUATIONS, FROZEN, LOCK, LOG, RECORD
+from compiler_gym.cli.project_build import run_build, started, why_check_fails
+from compiler_gym.cli.unit_searches import Begun, UnitSearches
+from compiler_gym.cli.wrapper_settings import (
+    DROP_WEAK_SYMBOLS,
+    EVALUATIONS,
+    FROZEN,
+    LOCK,
+    LOG,
+    RECORD,
+    SOLE,
+)
 from compiler_gym.tuning.size.compilation import Decisions
-from compiler_gym.tuning.size.linking import LinkError, trial_linker
-from compiler_gym.tuning.size.object_file import read_object
-from compiler_gym.util.commands import served_slots
-
-_VARIABLES = {"clang": "CC", "clang++": "CXX"}
-_POLL_SECONDS = 0.02
-
-# The maximum for one unit, as a multiple of the evaluations of an average one.
-_MOST_OF_AVERAGE = 10
-
-
-@dataclass(frozen=True)
-class Compiled:
-    """A compiled unit of a build.
-
-    Attributes:
-        key: Its key in a lock file.
-        command: The command that compiles it.
-        folder: The working directory of the command.
-        environment: Its environment variables, which a makefile may have set.
-        output: The object file.
-        code: Bytes of code with clang alone.
-        loaded: Loaded bytes with clang alone.
-        digest: A digest of the object file by clang alone.
-    """
-
-    key: Key
-    command: list[str]
-    folder: Path
-    environment: dict[str, str]
-    output: Path
-    code: int
-    loaded: int
-    digest: str
-
-    def sizes(self) -> tuple[int, int]:
-        """Returns the bytes of code and all loaded bytes of the object file as it is now."""
-        return _sizes(self.output, self.command)
 
 
 class BuildTree:
@@ -64,80 +42,86 @@ class BuildTree:
         words: The command of the build.
         lock: A temporary lock file, in the folder of the final one.
         work: A folder for temporary files.
+        may_drop_weak: Whether weak symbols that clang's object files export may be missing.
 
     Attributes:
         units: The units whose object files exist after the build.
         lost: The sources of units whose object files the build has removed or changed.
+        linked: The programs and shared libraries that clang's object files make.
     """
 
-    def __init__(self, words: Sequence[str], lock: LockFile, work: Path):
+    def __init__(self, words: Sequence[str], lock: LockFile, work: Path, may_drop_weak: bool):
         self.units: list[Compiled] = []
         self.lost: list[str] = []
+        self.linked: dict[Path, LinkedFile] = {}
         self.log = work / "log"
         self._words = words
         self._lock = lock
         self._work = work
+        self._may_drop_weak = may_drop_weak
+        self._copies: Counter[str] = Counter()
         self._placed: dict[Key, Decisions] = {}
 
     def compile(self) -> int:
         """Builds without decisions, and records the units. Returns the exit code of the build."""
         notes = self._work / "notes"
         notes.mkdir()
-        code = run_build(self._words, {RECORD: str(notes), LOCK: str(self._lock.path)})
+        since = notes.stat().st_mtime_ns  # By the clock of files, which is behind others.
+        code = run_build(self._words, self._with_clang(notes))
         recorded = [json.loads(path.read_text()) for path in sorted(notes.iterdir())]
         for note, place in zip(recorded, find_objects(recorded), strict=True):
             if place is None:
                 self.lost.append(note["key"][0])
                 continue
-            unit = _compiled(note, place)
+            unit = compiled_unit(note, place)
             self.units.append(unit)
             shutil.copyfile(unit.output, self._copy(unit, {}))
         self.units.sort(key=lambda unit: (-unit.code, unit.key, unit.output))
+        files = elf_files(roots_of({note["folder"] for note in recorded}), since)
+        self.linked = measured(files.linked)
+        self._copies = shared_groups(files.objects)
         return code
 
+    def _with_clang(self, notes: Path) -> dict[str, str]:
+        """Returns settings for clang's own object files, and notes about them in a folder."""
+        return {RECORD: str(notes), LOCK: str(self._lock.path)}
+
+    def why_check_fails_with_clang(self, check: str) -> str:
+        """Returns the reason for which a check fails after the build with clang; empty if none."""
+        notes = self._work / "check"
+        notes.mkdir()
+        return why_check_fails(check, self._with_clang(notes))
+
+    def why_check_fails(self, check: str) -> str:
+        """Returns the reason for which a check fails; empty if it passes.
+
+        What the check itself compiles is not searched.
+        """
+        return why_check_fails(check, self._without_search)
+
+    @property
+    def _without_search(self) -> dict[str, str]:
+        return {LOCK: str(self._lock.path), EVALUATIONS: "0"}
+
+    def linked_now(self) -> dict[Path, LinkedFile]:
+        """Returns the linked files as they are now."""
+        return measured(self.linked)
+
+    def worse_files(self) -> list[Path]:
+        """Returns the linked files that are larger than clang's, or lack exported symbols."""
+        return worse_files(self.linked, self.linked_now(), self._may_drop_weak)
+
     def search(
-        self,
-        evaluations: int,
-        seconds: float | None,
-        jobs: int,
-        watch: Callable[[int], None],
+        self, searches: UnitSearches, seconds: float | None, watch: Callable[[Begun], None]
     ) -> None:
-        """Searches all units that have code, the largest first.
+        """Searches all units.
 
         Args:
-            evaluations: Evaluations for an average unit.
-            seconds: The time limit of all units together; None for none.
-            jobs: The number of parallel compilers.
-            watch: Called with the number of units that are done.
+            searches: The searches.
+            seconds: The time limit of all searches together; None for none.
+            watch: Called when the search of a unit begins.
         """
-        waiting, total = [*self.units], sum(unit.code for unit in self.units)
-        running: dict[int, subprocess.Popen[bytes]] = {}
-        end = None if seconds is None else time.monotonic() + seconds
-        with ExitStack() as stack:
-            served = stack.enter_context(served_slots(max(0, jobs - len(waiting)), self._work))
-            rest, done = total, 0
-            while waiting or running:
-                while waiting and len(running) < jobs:
-                    unit = waiting.pop(0)
-                    count = evaluations * len(self.units) * unit.code // max(1, total)
-                    count = max(1, min(count, _MOST_OF_AVERAGE * evaluations))
-                    variables = {EVALUATIONS: str(count), "MAKEFLAGS": served.makeflags}
-                    if end is not None:
-                        left = max(0.0, end - time.monotonic())
-                        share = left * min(1.0, jobs * unit.code / max(1, rest))
-                        variables[BUDGET] = f"{share:.1f}s"
-                    rest -= unit.code
-                    process = stack.enter_context(self._start(unit, variables))
-                    running[process.pid] = process
-                ended = [pid for pid, process in running.items() if process.poll() is not None]
-                for pid in ended:
-                    del running[pid]
-                    done += 1
-                    watch(done)
-                if ended and not waiting:
-                    served.add(len(ended))
-                if not ended:
-                    time.sleep(_POLL_SECONDS)
+        searches.run(self._start_search, self._work, seconds, watch)
         self._placed = self.decisions()
         for unit in self.units:
             if unit.key in self._placed:
@@ -199,7 +183,7 @@ class BuildTree:
 
     def build(self) -> int:
         """Builds with the placed object files. Returns the exit code of the build."""
-        return run_build(self._words, {LOCK: str(self._lock.path), EVALUATIONS: "0"})
+        return run_build(self._words, self._without_search)
 
     def entries(self) -> list[Entry]:
         """Returns the lock entries of the placed units."""
@@ -208,7 +192,7 @@ class BuildTree:
             if unit.key not in entries:
                 continue
             entry = entries[unit.key]
-            if entry.left_out:
+            if entry.left_out or not entry.decisions:
                 entry = replace(entry, after=self._after(unit, entry))
             entries[unit.key] = replace(entry, object=digest_of(unit.output))
         return [*entries.values()]
@@ -225,44 +209,17 @@ class BuildTree:
             if unit.output.exists() and digest_of(unit.output) != unit.digest:
                 unit.output.unlink()
 
+    def _start_search(
+        self, unit: Compiled, variables: Mapping[str, str]
+    ) -> AbstractContextManager[subprocess.Popen[bytes]]:
+        sole = sorted(name for name in unit.shared if self._copies[name] == 1)
+        path = self._copy(unit, {}).with_suffix(".sole")
+        path.write_text("\n".join(sole))
+        settings = {SOLE: str(path), DROP_WEAK_SYMBOLS: "1" if self._may_drop_weak else "0"}
+        return self._start(unit, {**settings, **variables})
+
     def _start(
         self, unit: Compiled, variables: Mapping[str, str]
     ) -> AbstractContextManager[subprocess.Popen[bytes]]:
         common = {LOCK: str(self._lock.path), LOG: str(self.log)}
         return started(unit.command, unit.environment, {**common, **variables}, unit.folder)
-
-
-def _compiled(note: dict[str, Any], output: Path) -> Compiled:
-    """Returns the unit of a note, whose object file is now at ``output``."""
-    words = note["words"]
-    if output != Path(note["output"]):
-        words = [*without_outputs(words), "-o", str(output)]
-    code, loaded = _sizes(output, words)
-    compiler = compilers()[_VARIABLES[note["driver"]]]
-    source, options = note["key"]
-    # The build that set these has ended.
-    environment = {**note["environment"], "MAKEFLAGS": "", RECORD: ""}
-    return Compiled(
-        key=(source, options),
-        command=[compiler, *words],
-        folder=Path(note["folder"]),
-        environment=environment,
-        output=output,
-        code=code,
-        loaded=loaded,
-        digest=digest_of(output),
-    )
-
-
-def _sizes(path: Path, words: Sequence[str]) -> tuple[int, int]:
-    """Returns the bytes of code and all loaded bytes of an object file.
-
-    Args:
-        path: The object file.
-        words: The arguments of clang.
-    """
-    made, trial = read_object(path), trial_linker(words)
-    try:
-        return made.text, trial.size(path).loaded if trial else made.all
-    except LinkError:
-        return made.text, made.all

@@ -10,6 +10,7 @@ Imports are delayed, because a build runs this program many times.
 import hashlib
 import json
 import os
+import resource
 import shlex
 import shutil
 import subprocess
@@ -17,6 +18,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -173,7 +175,9 @@ def _allocated(clang: Path, command: CompilerCommand, folder: Path, policy: Path
 
 def _record(clang: Path, driver: str, command: CompilerCommand, words: Sequence[str]) -> int:
     """Runs clang, and records the unit. Returns the exit code."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     code = subprocess.run([clang, *words]).returncode
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
     output = Path(command.output).absolute()
     if code or _is_probe(output):
         return code
@@ -186,6 +190,7 @@ def _record(clang: Path, driver: str, command: CompilerCommand, words: Sequence[
         "folder": os.getcwd(),
         "output": str(output),
         "digest": digest_of(output),
+        "seconds": after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime,
         "environment": {**os.environ},
         "key": key,
     }
@@ -217,10 +222,12 @@ def _locked(clang: Path, command: CompilerCommand, bitcode: Path) -> Path:
         if entry.left_out:
             KeptObjects(cache_path(_KEPT)).refuse(_key(clang, command, bitcode), entry.left_out)
         return _repeat(clang, command, bitcode, entry)
-    if os.environ.get(FROZEN):
+    is_frozen = bool(os.environ.get(FROZEN))
+    if is_frozen or not settings.evaluations():
         plain = bitcode.with_name("plain.o")
         run_command(compilation_of(clang, command).command(plain))
-        if _is_probe(plain):
+        if not is_frozen or _is_probe(plain):
+            _log("clang", output=command.output, note="no entry in the lock file")
             return plain
         raise WrongSettingError(
             f"{lock.path} is frozen: expected an entry for {unit.source} with the options "
@@ -292,6 +299,8 @@ def _key(clang: Path, command: CompilerCommand, bitcode: Path) -> str:
         digest_of(plugin) if plugin else "",
         settings.objective(),
         str(settings.with_experimental()),
+        str(settings.may_drop_weak()),
+        *sorted(settings.sole_groups()),
         str(trial_linker(options_of(command))),
         *(policy, digest_of(Path(policy)) if Path(policy).is_file() else ""),
         *options_of(command),
@@ -337,10 +346,11 @@ def _search(
     with Evaluator(
         *(compilation, bitcode.parent, budget, jobs),
         trial=trial_linker(compilation.options),
-        read=objective.read,
+        read=partial(objective.read, sole=settings.sole_groups()),
         unit=bitcode,
         slots=hold,
         is_refused=lambda change: bool(decision_names(change_as_json(change)) & refused),
+        may_drop_weak=settings.may_drop_weak(),
     ) as evaluator:
         search = Optimizer(
             evaluator,

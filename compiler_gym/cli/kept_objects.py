@@ -203,7 +203,7 @@ def _take(
 def _by_digest(roots: Iterable[str], digests: set[str]) -> dict[str, list[Path]]:
     """Returns the files below folders by their digest."""
     found: dict[str, list[Path]] = defaultdict(list)
-    for path in dict.fromkeys(_files(roots)):
+    for path in dict.fromkeys(files_below(roots)):
         try:
             digest = digest_of(path) if _is_object(path) else ""
         except OSError:
@@ -213,7 +213,8 @@ def _by_digest(roots: Iterable[str], digests: set[str]) -> dict[str, list[Path]]
     return found
 
 
-def _files(roots: Iterable[str]) -> Iterator[Path]:
+def files_below(roots: Iterable[str]) -> Iterator[Path]:
+    """Yields the regular files below folders, without symbolic links."""
     for root in dict.fromkeys(map(os.path.realpath, roots)):
         for folder, _, names in os.walk(root):
             for name in names:

@@ -24,6 +24,7 @@ from compiler_gym.cli.optimize_several import (
 from compiler_gym.cli.optimize_speed import speed_options
 from compiler_gym.cli.options import (
     PROGRAM_HELP,
+    DropWeakOption,
     JsonOption,
     complete_policy,
     complete_program,
@@ -156,6 +157,7 @@ def optimize(
             help="Also use options that LLVM never turns on by itself for x86-64.",
         ),
     ] = False,
+    drop_weak_symbols: DropWeakOption = False,
     memory: Annotated[
         bool,
         typer.Option(
@@ -242,6 +244,7 @@ def optimize(
         linker=Linker(link),
         with_experimental=experimental,
         with_memory=memory,
+        may_drop_weak=drop_weak_symbols,
         is_quiet=as_json,
     )
     if is_project:
@@ -280,7 +283,7 @@ def _check_project(programs: Sequence[str], **flags: object) -> None:
 def _tell_of_unread_variables() -> None:
     for name in UNIT_SETTINGS:
         if name in os.environ:
-            option = name.removeprefix(PREFIX).lower()
+            option = name.removeprefix(PREFIX).lower().replace("_", "-")
             messages().print(f"{name} is for compiler-gym-cc only: try --{option} here")
 
 

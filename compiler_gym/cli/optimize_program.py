@@ -172,6 +172,7 @@ class Settings:
         linker: Links an object file to a program, if needed.
         with_experimental: Use experimental options.
         with_memory: Begin with the decisions for a former version of a source.
+        may_drop_weak: Allow that weak symbols are missing that clang's object file exports.
         is_quiet: Show progress on terminals only.
     """
 
@@ -185,6 +186,7 @@ class Settings:
     linker: Linker
     with_experimental: bool
     with_memory: bool
+    may_drop_weak: bool
     is_quiet: bool
 
 
@@ -334,6 +336,7 @@ def optimize_program(
                 linker,
                 trial_linker(compilation.options),
                 objective.read,
+                may_drop_weak=settings.may_drop_weak,
             ) as evaluator,
             Progress(target.name, settings.is_quiet) as progress,
         ):

@@ -126,6 +126,7 @@ class _Project:
             self._settings.seconds,
             self._settings.evaluations,
             self._settings.with_experimental,
+            self._settings.may_drop_weak,
         )
         return Job(task, {task.text: data})
 

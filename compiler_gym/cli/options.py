@@ -87,6 +87,14 @@ RewardOption = Annotated[
     typer.Option("--reward", help="The reward to count.", autocompletion=complete_reward),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+DropWeakOption = Annotated[
+    bool,
+    typer.Option(
+        "--drop-weak-symbols",
+        help="Allow that object files lack weak symbols, such as those of inline functions, that "
+        "clang's export.",
+    ),
+]
 ServiceOption = Annotated[
     str | None,
     typer.Option("--service", help="The host:port of a running service to use."),

@@ -19,6 +19,7 @@ from compiler_gym.util.runfiles_path import cache_path
 _PROGRAMS = {"CC": ("compiler-gym-cc", "cc"), "CXX": ("compiler-gym-c++", "cxx")}
 _MAKES = ("make", "gmake")
 _PATIENCE_SECONDS = 30
+_MAX_CHARACTERS = 500
 
 
 @dataclass(frozen=True)
@@ -93,29 +94,50 @@ def run_build(words: Sequence[str], variables: Mapping[str, str]) -> int:
         return process.wait()
 
 
+def why_check_fails(check: str, variables: Mapping[str, str]) -> str:
+    """Runs the check of a build. Returns the reason for a failure; empty if it passes.
+
+    Ctrl-C ends the check with all that it has started.
+
+    Args:
+        check: A command for a shell.
+        variables: Settings of our compilers, which the check may run.
+    """
+    words = ["/bin/sh", "-c", check]
+    with started(words, os.environ, variables, output=subprocess.PIPE) as process:
+        said, _ = process.communicate()
+    if process.returncode == 0:
+        return ""
+    text = said.decode(errors="replace").strip()[-_MAX_CHARACTERS:]
+    return f"exit code {process.returncode}: {text}"
+
+
 @contextmanager
 def started(
     command: Sequence[str | Path],
     environment: Mapping[str, str],
     variables: Mapping[str, str],
     folder: Path | None = None,
+    output: int | None = None,
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Runs a program with our compilers. The end of the context sends Ctrl-C to it.
 
     Our compilers then end their commands and remove temporary files.
 
     Args:
-        command: The program and its arguments. It prints to stderr.
+        command: The program and its arguments.
         environment: Its environment variables.
         variables: Settings of our compilers. They override ``environment``.
         folder: Its working directory; by default the current one.
+        output: The descriptor that it prints to, or ``subprocess.PIPE``; by default stderr.
     """
     with subprocess.Popen(
         command,
         cwd=folder,
         env={**environment, SETTINGS: json.dumps(dict(variables))},
         stdin=subprocess.DEVNULL,
-        stdout=sys.stderr.fileno(),
+        stdout=sys.stderr.fileno() if output is None else output,
+        stderr=None if output is None else subprocess.STDOUT,
         start_new_session=True,
     ) as process:
         try:

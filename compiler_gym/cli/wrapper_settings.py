@@ -16,7 +16,8 @@ EVALUATIONS, BUDGET, OBJECTIVE, EXPERIMENTAL, POLICY, LEVEL = (
     for name in ("EVALUATIONS", "BUDGET", "OBJECTIVE", "EXPERIMENTAL", "POLICY", "LEVEL")
 )
 LOG, LOCK, FROZEN, RECORD = (PREFIX + name for name in ("LOG", "LOCK", "FROZEN", "RECORD"))
-MEMORY = PREFIX + "MEMORY"
+MEMORY, DROP_WEAK_SYMBOLS = PREFIX + "MEMORY", PREFIX + "DROP_WEAK_SYMBOLS"
+SOLE = PREFIX + "SOLE"
 """The names of the environment variables."""
 
 SETTINGS = PREFIX + "BUILD"
@@ -111,6 +112,21 @@ def with_memory() -> bool:
         WrongSettingError: If the variable is neither 0 nor 1.
     """
     return _is_on(MEMORY, "1")
+
+
+def may_drop_weak() -> bool:
+    """Returns true if object files may lack weak symbols that clang's export.
+
+    Raises:
+        WrongSettingError: If the variable is neither 0 nor 1.
+    """
+    return _is_on(DROP_WEAK_SYMBOLS, "0")
+
+
+def sole_groups() -> frozenset[str]:
+    """Returns the groups of sections that no other object file of the build has."""
+    path = os.environ.get(SOLE)
+    return frozenset(Path(path).read_text(encoding="utf-8").splitlines()) if path else frozenset()
 
 
 def evaluations() -> int:

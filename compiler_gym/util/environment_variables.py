@@ -8,7 +8,10 @@ PREFIX = "COMPILER_GYM_"
 
 UNIT_SETTINGS = tuple(
     PREFIX + name
-    for name in ("BUDGET", "EVALUATIONS", "EXPERIMENTAL", "MEMORY", "OBJECTIVE", "POLICY")
+    for name in (
+        *("BUDGET", "DROP_WEAK_SYMBOLS", "EVALUATIONS", "EXPERIMENTAL", "MEMORY", "OBJECTIVE"),
+        "POLICY",
+    )
 )
 """Variables of ``compiler-gym-cc`` that are options of ``compiler-gym optimize``."""
 
@@ -25,7 +28,7 @@ KNOWN = frozenset(UNIT_SETTINGS) | frozenset(
         # compiler-gym-cc.
         *("FROZEN", "LEVEL", "LOCK", "LOG"),
         # Set by compiler-gym build for compiler-gym-cc.
-        *("BUILD", "RECORD"),
+        *("BUILD", "RECORD", "SOLE"),
         # Set for programs that are loaded once and run many times.
         "STARTER",
         # Builds of the package from source, and its tests.

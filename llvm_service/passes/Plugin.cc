@@ -11,6 +11,7 @@
 #include "llvm_service/passes/InlineDecisions.h"
 #include "llvm_service/passes/Loops.h"
 #include "llvm_service/passes/OwnPass.h"
+#include "llvm_service/passes/WeakSymbols.h"
 
 namespace {
 
@@ -46,6 +47,7 @@ void registerAll(PassBuilder& passBuilder) {
   compiler_gym::llvm_service::registerFunctionTraits(passBuilder);
   compiler_gym::llvm_service::registerInlineDecisions(passBuilder);
   compiler_gym::llvm_service::registerLoopTools(passBuilder);
+  compiler_gym::llvm_service::registerWeakSymbols(passBuilder);
   passBuilder.registerPipelineStartEPCallback(
       [&passBuilder](ModulePassManager& manager, llvm::OptimizationLevel /*level*/) {
         addFirstPasses(passBuilder, manager);

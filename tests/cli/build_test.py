@@ -87,6 +87,41 @@ def test_all_units_become_smaller(run, folder, monkeypatch):
     assert counts["main.c"] == max(counts.values()) > min(counts.values())
 
 
+def test_no_linked_file_becomes_larger(run, folder):
+    """An inline function that all units call, and a function of an archive in one of them."""
+    shared = "".join(
+        f"  case {number}: x = (x << {number % 13 + 3}) ^ x * {2 * number + 7}u; break;\n"
+        for number in range(30)
+    )
+    (folder / "shared.h").write_text(
+        "inline unsigned shared(unsigned x, unsigned n) {\n"
+        f"  while (n--) switch (x % 31) {{\n{shared}  default: x += n * 3; }}\n  return x;\n}}\n"
+    )
+    for path in folder.glob("unit*.c"):
+        number = path.stem.removeprefix("unit")
+        path.with_suffix(".cc").write_text(
+            f'#include "shared.h"\nunsigned unit_{number}(unsigned x) '
+            f"{{ return shared(x + {number}, 9) + {number}; }}\n"
+        )
+        path.unlink()
+    (folder / "main.c").rename(folder / "main.cc")
+    (folder / "Makefile").write_text(
+        "program: $(patsubst %.cc,%.o,$(wildcard *.cc))\n\t$(CXX) $^ -o $@\n"
+        "%.o: %.cc\n\t$(CXX) -Oz -c $< -o $@\n"
+    )
+    words = ("--evaluations", "4", "--jobs", "2", "--drop-weak-symbols", "--json")
+    done = run("build", *words, "--", "make", "-B")
+    result = json.loads(done.stdout)
+    (linked,) = result["linked"]
+    assert linked["linked"] == "program" and result["taken_back"] == []
+    assert linked["loaded"] <= linked["loaded_before"]
+    assert linked["stripped"] <= linked["stripped_before"]
+    stripped = [llvm_tools.tool_path("llvm-strip"), "program", "-o", "stripped"]
+    subprocess.run(stripped, check=True)
+    assert (folder / "stripped").stat().st_size == linked["stripped"]
+    assert read_object(folder / "stripped").all == linked["loaded"]
+
+
 def test_moved_object_files_become_smaller(run, environment, monkeypatch):
     monkeypatch.setenv("COMPILER_GYM_OBJECTIVE", "text")
     for number, name in enumerate(("here", "moved", "also", "gone")):
@@ -136,7 +171,10 @@ def test_variables_that_a_makefile_exports(run, folder):
 
 @pytest.fixture(name="planted")
 def fixture_planted(folder, monkeypatch):
-    """A clang that makes wrong, and small, code of one unit with one option."""
+    """A clang that makes small object files of one unit with one option.
+
+    Their code is wrong, or that of another source if the test writes one.
+    """
     (folder / "prefix" / "bin").mkdir(parents=True)
     for path in llvm_tools.clang_path().parent.iterdir():
         if path.name != "clang":
@@ -154,6 +192,71 @@ def fixture_planted(folder, monkeypatch):
     script.chmod(0o755)
     monkeypatch.setenv("COMPILER_GYM_LLVM", str(folder / "prefix"))
     return folder
+
+
+def test_a_unit_that_makes_the_program_larger_is_taken_back(run, planted):
+    # The object file is smaller, but what it calls is in an archive that is not linked otherwise.
+    (planted / "big.txt").write_text(
+        "char table[5000] = {1};\n" + (planted / "unit5.c").read_text().replace("_5", "_big")
+    )
+    big = [llvm_tools.clang_path(), "-Oz", "-x", "c", "-c", "big.txt", "-o", "big.obj"]
+    subprocess.run(big, check=True)
+    subprocess.run([llvm_tools.tool_path("llvm-ar"), "rcs", "libbig.a", "big.obj"], check=True)
+    (planted / "wrong.txt").write_text(
+        "".join(
+            f"unsigned {name}_big(unsigned);\n"
+            f"unsigned {name}_5(unsigned x) {{ return {name}_big(x); }}\n"
+            for name in ("unit", "more")
+        )
+    )
+    makefile = (planted / "Makefile").read_text()
+    (planted / "Makefile").write_text(makefile.replace("$^ -o", "$^ libbig.a -o"))
+    done = run("build", "--evaluations", "3", *CHECK, *MAKE)
+    assert "program would be larger, or lose exported symbols: looking" in done.stderr
+    assert "taking clang's object files of unit5.c\n" in done.stderr
+    said = "As clang makes it, since a linked file is larger otherwise: unit5.c"
+    assert said in done.stdout.splitlines() and done.stdout.endswith("Check: passed.\n")
+    first, heads, row, *_ = done.stdout.splitlines()
+    assert first.startswith("Bytes of linked files") and heads.startswith("linked ")
+    name, before, after, *_ = row.split()
+    assert name == "program" and int(after) <= int(before) < 5000
+    assert (
+        "unit_big"
+        not in subprocess.run(
+            [llvm_tools.tool_path("llvm-nm"), "program"], capture_output=True, text=True
+        ).stdout
+    )
+
+
+_LIBRARY = """
+#include "library.h"
+int library(int x) { return small(x) + small(x + 1) + Base(x).at(2); }
+"""
+_LIBRARY_HEADER = """
+inline int small(int x) { for (int i = 0; i < 9; i++) x = x * 31 ^ x >> 7; return x; }
+struct Base {
+  int value;
+  Base(int x) : value(x * small(x)) {}
+  virtual int at(int i) { return value * i + small(i); }
+};
+"""
+
+
+@pytest.mark.parametrize("options", [(), ("--drop-weak-symbols",)])
+def test_exported_weak_symbols(run, environment, options):
+    (environment / "library.h").write_text(_LIBRARY_HEADER)
+    (environment / "library.cc").write_text(_LIBRARY)
+    (environment / "Makefile").write_text(
+        "library.so: library.o\n\t$(CXX) -shared $< -o $@\n"
+        "library.o: library.cc\n\t$(CXX) -Oz -fPIC -fno-exceptions -c $<\n"
+    )
+    done = run("build", "--evaluations", "20", "--json", *options, "--", "make", "-B")
+    (linked,) = json.loads(done.stdout)["linked"]
+    assert linked["loaded"] < linked["loaded_before"]
+    if options:
+        assert linked["exports"] < linked["exports_before"]
+    else:
+        assert linked["exports"] == linked["exports_before"] > 3
 
 
 def test_a_planted_miscompile_is_found(run, planted, monkeypatch):
@@ -240,6 +343,30 @@ def test_ctrl_c_cleans_up(folder, monkeypatch, tmp_path):
     wait_until(lambda: not any(map(is_running, started)))
     assert os.listdir(tmp_path / "temporary") == []
     assert not [name for name in os.listdir() if "lock" in name]
+
+
+def test_programs_of_a_check_are_not_searched(run, folder, monkeypatch):
+    monkeypatch.setenv("COMPILER_GYM_LOG", str(folder / "log"))
+    (folder / "test.txt").write_text((folder / "unit1.c").read_text())
+    check = f"{compilers()['CC']} -Oz -x c -c test.txt -o test.o"
+    words = ("--lock", "size.lock", "--check", check, "--", "make", "unit2.o")
+    run("build", "--evaluations", "1", *words)
+    assert [line.kind for line in read_log(folder / "log") if line.output == "test.o"] == ["clang"]
+    units = json.loads((folder / "size.lock").read_text())["units"]
+    assert [each["source"] for each in units] == ["unit2.c"]
+
+
+def test_an_interrupt_of_the_program_alone_ends_the_check(folder):
+    check = "touch started; sleep 1000 & sleep 1000"
+    words = command("build", "--check", check, "--", "make", "unit1.o")
+    process = subprocess.Popen(words, start_new_session=True, stderr=subprocess.PIPE)
+    wait_until((folder / "started").exists)
+    started = descendants(process.pid)
+    process.send_signal(signal.SIGINT)
+    _, stderr = process.communicate(timeout=100)
+    assert process.returncode == 130 and b"Traceback" not in stderr
+    assert len(started) > 2
+    wait_until(lambda: not any(map(is_running, started)))
 
 
 def test_single_decisions():

@@ -162,7 +162,8 @@ def attribute(search: Optimizer, linker: Linker | None, jobs: int) -> Findings:
     with tempfile.TemporaryDirectory(prefix="compiler_gym-") as name:
         folder = Path(name)
         with Evaluator(
-            compilation, folder, Budget(), jobs, linker, trial, objective.read
+            *(compilation, folder, Budget(), jobs, linker, trial, objective.read),
+            may_drop_weak=search.evaluator.may_drop_weak,
         ) as evaluator:
             before = evaluator.evaluate_source()
             after = next(iter(evaluator.evaluate([search.best.change])), None)

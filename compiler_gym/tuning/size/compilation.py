@@ -1,7 +1,7 @@
 """Commands of clang that compile a source with the user's options, and with changes."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,8 @@ class Change:
         loops: Hints for loops, by the number of the loop, such as ``unroll.count:4``.
         sequence: Passes of a policy, which run after those of the plugin, and before clang's own.
         profile: The path of a profile for ``-fprofile-use``; empty for none.
+        kept: Weak symbols that stay in the object file although nothing uses them, by number. They
+            are the same for all changes of a source, so they do not distinguish changes.
     """
 
     options: tuple[str, ...] = ()
@@ -45,6 +47,7 @@ class Change:
     sequence: tuple[str, ...] = ()
     loops: tuple[tuple[int, tuple[str, ...]], ...] = ()
     profile: str = ""
+    kept: tuple[int, ...] = field(default=(), compare=False)
 
     def arguments(self, plugin: Path | None) -> list[str]:
         """Returns the arguments of clang for the change.
@@ -59,6 +62,8 @@ class Change:
         if self.profile:
             words.append(f"-fprofile-use={self.profile}")
         passes = [*self.passes]
+        if self.kept and self != NO_CHANGE:
+            passes.append(f"keep-weak<{_text_of_kept(self.kept)}>")
         if self.calls:
             calls = _texts_of_calls(self.calls)
             passes.append(f"set-call-sites<{';'.join(calls)}>")
@@ -131,6 +136,10 @@ def is_setting(text: str) -> bool:
 def adjustment(text: str) -> str:
     """Returns how reports call an adjustment of functions."""
     return text if is_setting(text) else f"no {text}"
+
+
+def _text_of_kept(kept: Iterable[int]) -> str:
+    return ":".join(map(str, kept))
 
 
 def _texts_of_calls(calls: Iterable[tuple[int, bool]]) -> list[str]:
@@ -245,6 +254,8 @@ Decisions = dict[str, list[str]]
 # What lock files called adjustments of functions when they were only passes that are left out.
 _OLD_FUNCTIONS = "skipped"
 
+_KINDS = {"options", "passes", "calls", "functions", "sequence", "loops", "profile", "kept"}
+
 Atom = tuple[str, str]
 """A single decision: its kind and its text."""
 
@@ -259,6 +270,7 @@ def change_as_json(change: Change) -> Decisions:
         "sequence": [*change.sequence],
         "loops": _texts_of(change.loops),
         "profile": [change.profile] if change.profile else [],
+        "kept": [_text_of_kept(change.kept)] if change.kept and change != NO_CHANGE else [],
     }
     return {name: texts for name, texts in lists.items() if texts}
 
@@ -271,8 +283,7 @@ def change_from_json(facts: Mapping[str, Any]) -> Change:
     """
     if _OLD_FUNCTIONS in facts:
         facts = {"functions" if key == _OLD_FUNCTIONS else key: it for key, it in facts.items()}
-    unknown = {*facts} - {"options", "passes", "calls", "functions", "sequence", "loops", "profile"}
-    if unknown:
+    if unknown := {*facts} - _KINDS:
         raise ValueError(f"expected decisions, got {', '.join(sorted(unknown))}")
     calls = (text.split("=") for text in facts.get("calls", ()))
     return Change(
@@ -283,6 +294,7 @@ def change_from_json(facts: Mapping[str, Any]) -> Change:
         sequence=tuple(facts.get("sequence", ())),
         loops=_numbered(facts.get("loops", ())),
         profile=next(iter(facts.get("profile", ())), ""),
+        kept=tuple(int(index) for text in facts.get("kept", ()) for index in text.split(":")),
     )
 
 

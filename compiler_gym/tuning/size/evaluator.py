@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -33,6 +33,10 @@ _LIMIT_SECONDS = 600
 _SOURCE_LIMIT_SECONDS = 3600
 _KILL_SECONDS = 0.02
 _LIST_SECONDS = 600
+
+
+class LostSymbolsError(ValueError):
+    """An object file lacks weak symbols that clang's object file exports."""
 
 
 class Budget:
@@ -119,6 +123,7 @@ class Evaluator:
         unit: The bitcode of the source, if it exists already.
         slots: Held while clang runs with a change, such as the job slots of make.
         is_refused: Returns true for changes known to be wrong. They are not evaluated.
+        may_drop_weak: Whether results may lack weak symbols that clang's object file exports.
 
     Attributes:
         unit: The bitcode of the source; None if clang compiles it to other code than the source.
@@ -140,6 +145,7 @@ class Evaluator:
         unit: Path | None = None,
         slots: Callable[[], AbstractContextManager[None]] = nullcontext,
         is_refused: Callable[[Change], bool] = lambda _: False,
+        may_drop_weak: bool = False,
     ):
         self.compilation = compilation
         self.budget = budget
@@ -154,6 +160,9 @@ class Evaluator:
         self._given_unit = unit
         self._slots = slots
         self._is_refused = is_refused
+        self.may_drop_weak = may_drop_weak
+        self._exported: frozenset[str] = frozenset()
+        self._kept: tuple[int, ...] = ()
         self._folder = folder
         self._pool = ThreadPoolExecutor(jobs)
         self._stop = threading.Event()
@@ -188,6 +197,7 @@ class Evaluator:
         self.messages = done.stderr
         evaluation = self._read_source(path)
         self.unit = self._make_unit(evaluation.object)
+        self._keep_weak(evaluation.object.exported)
         self._known[NO_CHANGE] = evaluation
         return evaluation
 
@@ -213,6 +223,15 @@ class Evaluator:
             return None
         made = read_object(result)
         return unit if (made.code, made.all) == (expected.code, expected.all) else None
+
+    def _keep_weak(self, exported: frozenset[str]) -> None:
+        """Keeps the weak symbols that clang's object file exports."""
+        if self.may_drop_weak or not exported:
+            return
+        self._exported = exported
+        if self.unit is not None and self.compilation.plugin is not None:
+            listed = self.facts("list-weak")
+            self._kept = tuple(each["index"] for each in listed if each["name"] in exported)
 
     def command(self, change: Change, output: Path) -> list[str]:
         """Returns the command for a change."""
@@ -253,6 +272,7 @@ class Evaluator:
         Raises:
             KeyboardInterrupt: After Ctrl-C. No process is left running.
         """
+        changes = [replace(each, kept=self._kept) for each in changes]
         unknown = (each for each in dict.fromkeys(changes) if each not in self._known)
         new = [each for each in unknown if not self._is_refused(each)]
         new = new[: self.budget.evaluations_left(len(new))]
@@ -305,10 +325,18 @@ class Evaluator:
             run_started(command, timeout=_SOURCE_LIMIT_SECONDS)
 
     def _read(self, change: Change, path: Path) -> Evaluation:
-        """Reads the result of clang."""
+        """Reads the result of clang.
+
+        Raises:
+            LostSymbolsError: If weak symbols are missing that have to stay.
+            ValueError: If it cannot be read.
+        """
+        found = self._read_object(path)
+        if not found.exported >= self._exported:
+            raise LostSymbolsError("expected the weak symbols of clang's object file, got fewer")
         linked = self._linker.size(path) if self._linker else None
         alone = self._trial.size(path) if self._trial else None
-        return Evaluation(change, self._read_object(path), path, linked, alone)
+        return Evaluation(change, found, path, linked, alone)
 
     def _next_path(self) -> Path:
         return self._folder / f"{next(self._numbers)}.o"

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from compiler_gym.tuning.size.call_gains import CallFeatures
 from compiler_gym.tuning.size.compilation import Change
 from compiler_gym.tuning.size.evaluator import Evaluation
-from compiler_gym.tuning.size.function_gains import function_features
-from compiler_gym.tuning.size.inlining import Inlining
+from compiler_gym.tuning.size.function_gains import Expected, function_features
+from compiler_gym.tuning.size.inlining import Decision, Inlining
 from compiler_gym.tuning.size.moves import LocalMove
 from compiler_gym.tuning.size.ranking import (
     Belief,
@@ -51,6 +51,11 @@ class Expectations:
         self._expected = ranking.functions.expected(
             function_features(baseline.object, properties), adjustments
         )
+        self._shared = {
+            name: baseline.object.functions.get(name, 0) + baseline.object.unwinding.get(name, 0)
+            for each in baseline.object.shared.values()
+            for name in each.functions
+        }
         self._chosen: list[LocalMove] = []
         self._others: list[tuple[float, LocalMove]] = []
 
@@ -97,13 +102,19 @@ class Expectations:
         features = CallFeatures(self._inlining, decided, self._baseline.object, self._properties)
         expected = self._ranking.calls.expected([features.of(each) for each in decisions])
         met: set[str] = set()
-        order = sorted(zip(expected, decisions, strict=True), key=lambda it: -it[0].saved)
+        counted = [self._counted(*each) for each in zip(expected, decisions, strict=True)]
+        order = sorted(zip(counted, decisions, strict=True), key=lambda it: -it[0].saved)
         for it, each in order:
             if it.saved > 0 and each.callee not in met:
                 self._chosen.append(each.move)
                 met.add(each.callee)
             else:
                 self._others.append((it.improvement, each.move))
+
+    def _counted(self, expected: Expected, decision: Decision) -> Expected:
+        """Returns an expectation without the bytes of a shared function, which are not saved."""
+        size = self._shared.get(decision.callee, 0) if decision.inline else 0
+        return Expected(expected.saved - size, max(0.0, expected.improvement - size))
 
     def _choose_adjustments(self) -> None:
         for name, index in self._functions.items():

@@ -38,6 +38,24 @@ class LinkedSize:
     file: int
 
 
+def stripped_size(program: Path) -> LinkedSize:
+    """Returns the size of a program or a shared library, without its symbols.
+
+    Raises:
+        LinkError: If it cannot be stripped.
+        ValueError: If it is not ELF.
+        OSError: If it cannot be read.
+    """
+    with tempfile.TemporaryDirectory(prefix="compiler_gym-") as folder:
+        stripped = Path(folder) / "stripped"
+        strip = llvm_tools.tool_path("llvm-strip")
+        try:
+            run_started([strip, program, "-o", stripped], _LINK_SECONDS)
+        except CommandError as error:
+            raise LinkError(f"The program cannot be stripped: {error}") from error
+        return LinkedSize(read_object(stripped).all, stripped.stat().st_size)
+
+
 @dataclass(frozen=True)
 class Linker:
     """A command that links an object file to a program.
@@ -94,11 +112,7 @@ class Linker:
         with tempfile.TemporaryDirectory(prefix="compiler_gym-") as folder:
             program = Path(folder) / "program"
             self.link(object_file, program)
-            try:
-                run_started([llvm_tools.tool_path("llvm-strip"), program], _LINK_SECONDS)
-            except CommandError as error:
-                raise LinkError(f"The program cannot be stripped: {error}") from error
-            return LinkedSize(read_object(program).all, program.stat().st_size)
+            return stripped_size(program)
 
     def _command(self, files: Sequence[Path], program: Path) -> tuple[list[str | Path], str]:
         """Returns the command, and advice for its failure."""

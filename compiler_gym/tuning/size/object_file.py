@@ -11,10 +11,10 @@ import subprocess
 import tempfile
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from compiler_gym.errors import EnvironmentNotSupported
 from compiler_gym.tuning.size.compilation import Change, Compilation
@@ -22,10 +22,15 @@ from compiler_gym.util import llvm_tools
 from compiler_gym.util.commands import CommandError, run_command
 from compiler_gym.util.started_programs import run_started
 
+Result = TypeVar("Result")
+
 # Types of sections.
-_SYMBOLS, _WITH_ADDENDS, _NO_BITS, _WITHOUT_ADDENDS = 2, 4, 8, 9
+_SYMBOLS, _WITH_ADDENDS, _NO_BITS, _WITHOUT_ADDENDS, _DYNAMIC_SYMBOLS, _GROUP = 2, 4, 8, 9, 11, 17
 _ALLOCATED, _EXECUTABLE = 2, 4  # Flags of sections.
+_COMDAT = 1  # The flag of groups.
 _FUNCTION = 2  # The type of symbols.
+_WEAK = 2  # Their binding.
+_DEFAULT, _PROTECTED = 0, 3  # Their visibility.
 
 # The formats of section headers and symbols, by the class of the file.
 _SECTION = {1: "10I", 2: "IIQQQQIIQQ"}
@@ -36,6 +41,25 @@ _SYMBOL_BIT = {1: 8, 2: 32}
 # The positions of the offset, size and number of section headers in a file.
 _HEADERS = {1: ("I", 0x20, 0x2E), 2: ("Q", 0x28, 0x3A)}
 _UNWINDING = b".eh_frame\0"
+
+
+@dataclass(frozen=True)
+class Shared:
+    """Sections that several object files may have, and the linker keeps once: a COMDAT group.
+
+    Inline functions, templates and their constants are in such groups.
+
+    Attributes:
+        text: Bytes of code.
+        all: Loaded bytes: those of the sections, and of the entries in ``.eh_frame``.
+        entries: The number of these entries.
+        functions: The symbols of the functions.
+    """
+
+    text: int = 0
+    all: int = 0
+    entries: int = 0
+    functions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -52,6 +76,8 @@ class ObjectFile:
         digest: A digest of the whole file.
         instructions: The machine instructions of each function by its symbol; None if not
             counted.
+        shared: What other object files may have, too, by the signature of the group.
+        exported: The weak symbols that a shared library of this object file exports.
     """
 
     text: int
@@ -61,6 +87,8 @@ class ObjectFile:
     digest: str
     instructions: Mapping[str, int] | None = None
     unwinding: Mapping[str, int] = field(default_factory=dict)
+    shared: Mapping[str, Shared] = field(default_factory=dict)
+    exported: frozenset[str] = frozenset()
 
     @property
     def instruction_count(self) -> int | None:
@@ -84,6 +112,8 @@ class _Symbol(NamedTuple):
     section: int
     value: int
     size: int
+    binding: int
+    visibility: int
 
 
 def read_object(path: Path) -> ObjectFile:
@@ -93,13 +123,36 @@ def read_object(path: Path) -> ObjectFile:
         ValueError: If it is not an ELF file.
         OSError: If it cannot be read.
     """
+    return _reading(path, _read)
+
+
+def exported_symbols(path: Path) -> frozenset[str]:
+    """Returns the symbols that a program or a shared library defines for others.
+
+    Raises:
+        ValueError: If it is not an ELF file.
+        OSError: If it cannot be read.
+    """
+    return _reading(path, _exported)
+
+
+def _reading(path: Path, read: Callable[[bytes], Result]) -> Result:
     data = path.read_bytes()
     if data[:4] != b"\x7fELF" or len(data) < 64:
         raise ValueError(f"{path} is not an object file of the format ELF")
     try:
-        return _read(data)
+        return read(data)
     except (struct.error, IndexError) as error:
         raise ValueError(f"{path} is a broken object file: {error}") from error
+
+
+def _exported(data: bytes) -> frozenset[str]:
+    symbols = _symbols(data, _sections(data), _DYNAMIC_SYMBOLS)
+    return frozenset(
+        _text(data, each.name)
+        for each in symbols
+        if each.section and each.binding and each.visibility in (_DEFAULT, _PROTECTED)
+    )
 
 
 def _read(data: bytes) -> ObjectFile:
@@ -109,6 +162,7 @@ def _read(data: bytes) -> ObjectFile:
     contents = (data[each.offset : each.offset + each.size] for each in code)
     symbols = [*_symbols(data, sections)]
     functions = _functions(data, sections, symbols)
+    unwinding = {place: size for place, size in _unwinding(data, sections, symbols)}
     return ObjectFile(
         text=sum(each.size for each in code),
         all=sum(each.size for each in loaded),
@@ -116,10 +170,14 @@ def _read(data: bytes) -> ObjectFile:
         code=hashlib.sha256(b"\0".join(contents)).hexdigest(),
         digest=hashlib.sha256(data).hexdigest(),
         unwinding={
-            functions[place][0]: size
-            for place, size in _unwinding(data, sections, symbols)
-            if place in functions
+            functions[place][0]: size for place, size in unwinding.items() if place in functions
         },
+        shared=dict(_shared(data, sections, functions, unwinding)),
+        exported=frozenset(
+            _text(data, each.name)
+            for each in symbols
+            if each.binding == _WEAK and each.section and each.visibility in (_DEFAULT, _PROTECTED)
+        ),
     )
 
 
@@ -143,17 +201,17 @@ _Place = tuple[int, int]
 """The number of a section, and an offset in it."""
 
 
-def _symbols(data: bytes, sections: list[_Section]) -> Iterator[_Symbol]:
+def _symbols(data: bytes, sections: list[_Section], kind: int = _SYMBOLS) -> Iterator[_Symbol]:
     width = data[4]
     layout = struct.Struct(_order(data) + _SYMBOL[width])
-    for table in (each for each in sections if each.kind == _SYMBOLS):
+    for table in (each for each in sections if each.kind == kind):
         names = sections[table.link].offset
         for fields in layout.iter_unpack(data[table.offset : table.offset + table.size]):
             if width == 1:
-                name, value, size, info, _, section = fields
+                name, value, size, info, other, section = fields
             else:
-                name, info, _, section, value, size = fields
-            yield _Symbol(names + name, info & 15, section, value, size)
+                name, info, other, section, value, size = fields
+            yield _Symbol(names + name, info & 15, section, value, size, info >> 4, other & 3)
 
 
 def _functions(
@@ -164,9 +222,61 @@ def _functions(
     for symbol in symbols:
         place = symbol.section, symbol.value
         if symbol.kind == _FUNCTION and symbol.size and place not in functions:
-            name = data[symbol.name : data.index(b"\0", symbol.name)]
-            functions[place] = name.decode(errors="replace"), symbol.size
+            functions[place] = _text(data, symbol.name), symbol.size
     return functions
+
+
+def _text(data: bytes, start: int) -> str:
+    return data[start : data.index(b"\0", start)].decode(errors="replace")
+
+
+def _shared(
+    data: bytes,
+    sections: list[_Section],
+    functions: Mapping[_Place, tuple[str, int]],
+    unwinding: Mapping[_Place, int],
+) -> Iterator[tuple[str, Shared]]:
+    """Yields COMDAT groups by the names of their signatures."""
+    order = _order(data)
+    groups: dict[int, list[_Section]] = {}
+    names: dict[int, str] = {}
+    group_of: dict[int, int] = {}
+    for number, group in enumerate(sections):
+        if group.kind != _GROUP:
+            continue
+        content = data[group.offset : group.offset + group.size]
+        flags, *members = struct.unpack(f"{order}{len(content) // 4}I", content)
+        if flags & _COMDAT:
+            names[number] = _signature(data, sections, group)
+            groups[number] = [sections[member] for member in members]
+            group_of |= dict.fromkeys(members, number)
+    symbols: dict[int, list[str]] = {number: [] for number in groups}
+    entries: dict[int, list[int]] = {number: [] for number in groups}
+    for (section, _), (name, _) in functions.items():
+        if section in group_of:
+            symbols[group_of[section]].append(name)
+    for (section, _), size in unwinding.items():
+        if section in group_of:
+            entries[group_of[section]].append(size)
+    for number, members in groups.items():
+        loaded = [it for it in members if it.flags & _ALLOCATED and it.kind != _NO_BITS]
+        yield (
+            names[number],
+            Shared(
+                text=sum(each.size for each in loaded if each.flags & _EXECUTABLE),
+                all=sum(each.size for each in loaded) + sum(entries[number]),
+                entries=len(entries[number]),
+                functions=tuple(symbols[number]),
+            ),
+        )
+
+
+def _signature(data: bytes, sections: list[_Section], group: _Section) -> str:
+    """Returns the name of the symbol that identifies a group."""
+    table = sections[group.link]
+    layout = struct.Struct(_order(data) + _SYMBOL[data[4]])
+    name, *_ = layout.unpack_from(data, table.offset + group.info * layout.size)
+    return _text(data, sections[table.link].offset + name)
 
 
 def _unwinding(

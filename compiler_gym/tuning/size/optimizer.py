@@ -157,17 +157,7 @@ class Optimizer:
         return self._cost(evaluation)[0]
 
     def _cost(self, evaluation: Evaluation) -> tuple[int, int]:
-        if self.objective is Objective.LINKED:
-            return self._cost_of_linked(evaluation)
-        return self.objective.cost(evaluation)
-
-    def _cost_of_linked(self, evaluation: Evaluation) -> tuple[int, int]:
-        loaded, file = self.objective.cost(evaluation)
-        before = self.baseline.linked
-        if before and file > before.file:
-            # A larger file is no gain, whatever is in it.
-            return before.loaded + file - before.file, file
-        return loaded, file
+        return self.objective.cost(evaluation, self.baseline)
 
     def start(self) -> None:
         """Compiles the source without a change.
@@ -400,7 +390,7 @@ class Optimizer:
 
     def _adjust_functions(self) -> None:
         """Adjusts functions, at first as the model expects it."""
-        present = self._sizes(self.leading).keys() & self._functions.keys()
+        present = self.leading.object.functions.keys() & self._functions.keys()
         functions = {name: each for name, each in self._functions.items() if name in present}
         moves = self._untried_adjustments or adjusting(functions, self._adjustments)
         self._untried_adjustments = []
@@ -413,7 +403,7 @@ class Optimizer:
             unmark(self.leading, self._functions, self.evaluator.evaluate, self._sizes)
 
     def _sizes(self, evaluation: Evaluation) -> Mapping[str, int]:
-        return self.objective.with_unwinding(evaluation.object)
+        return self.objective.with_unwinding(evaluation.object, self.baseline.object)
 
     def _climb(self, moves: Sequence[Move]) -> None:
         climb(self.leading, moves, self.evaluator.evaluate, self._cost)

@@ -15,7 +15,7 @@ from compiler_gym.tuning.size.optimizer import Optimizer
 from compiler_gym.tuning.size.ranking import shipped_ranking
 from compiler_gym.util import llvm_tools
 
-_FORMAT = 1
+_FORMAT = 2
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,7 @@ class Optimization:
         seconds: The time limit.
         evaluations: The maximum number of runs of clang with changes; None for any number.
         with_experimental: Whether to use experimental options.
+        may_drop_weak: Whether weak symbols that clang's object file exports may be missing.
     """
 
     name_of_file: str
@@ -60,6 +61,7 @@ class Optimization:
     seconds: float
     evaluations: int | None
     with_experimental: bool
+    may_drop_weak: bool
 
     @cached_property
     def name(self) -> str:
@@ -86,6 +88,7 @@ class Optimization:
                 Budget(self.seconds, self.evaluations),
                 trial=trial_linker(self.options),
                 read=self.objective.read,
+                may_drop_weak=self.may_drop_weak,
             ) as evaluator:
                 search = Optimizer(
                     evaluator,

@@ -11,7 +11,12 @@ from pathlib import Path
 import pytest
 
 from compiler_gym.errors import BenchmarkInitError
-from compiler_gym.tuning.size.compilation import Change, Compilation
+from compiler_gym.tuning.size.compilation import (
+    Change,
+    Compilation,
+    change_as_json,
+    change_from_json,
+)
 from compiler_gym.util import llvm_tools
 from compiler_gym.util.commands import Popen, commands_of, kill_running_commands
 
@@ -170,3 +175,33 @@ def test_other_formats_are_refused(tmp_path, source, start):
     with pytest.raises(ValueError, match="ELF"):
         start(Compilation(llvm_tools.clang_path(), source, options)).evaluate_source()
     assert os.listdir(tmp_path / "evaluator-0") == ["source.o"]
+
+
+_WEAK = """
+inline int small(int x) { for (int i = 0; i < 9; i++) x = x * 31 ^ x >> 7; return x; }
+template <int n> int times(int x) { return small(x * n) ^ small(x / (n + 1)); }
+int all(int x) { return times<3>(x) + times<3>(x + 1) + small(x); }
+"""
+
+
+def test_exported_weak_symbols_stay(start, tmp_path):
+    source = tmp_path / "weak.cc"
+    source.write_text(_WEAK)
+    clang, plugin = llvm_tools.tool_path("clang++"), llvm_tools.own_passes_path()
+    compilation = Compilation(clang, source, plugin=plugin)
+    inline = Change(("-inline-threshold=5000",), calls=tuple((index, True) for index in range(5)))
+    dropping, keeping = start(compilation, may_drop_weak=True), start(compilation)
+    exported = dropping.evaluate_source().object.exported
+    assert (
+        exported == keeping.evaluate_source().object.exported == {"_Z5smalli", "_Z5timesILi3EEii"}
+    )
+    (dropped,), (kept,) = dropping.evaluate([inline]), keeping.evaluate([inline])
+    assert dropped.object.exported == set() and kept.object.exported == exported
+    # The decisions are the same, and a lock file repeats the object file.
+    assert dropped.change == kept.change == inline
+    again = change_from_json(change_as_json(kept.change))
+    assert keeping.command(again, source) == keeping.command(kept.change, source)
+    # Where nothing can keep them, such a result is refused.
+    without = start(replace(compilation, plugin=None))
+    without.evaluate_source()
+    assert without.evaluate([Change(inline.options)]) == [] and without.failed == 1

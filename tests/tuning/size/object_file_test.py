@@ -2,9 +2,12 @@
 
 import re
 import subprocess
+from dataclasses import replace
 
 import pytest
 
+from compiler_gym.tuning.size.compilation import Change, Compilation
+from compiler_gym.tuning.size.inlining import list_call_sites
 from compiler_gym.tuning.size.object_file import read_object
 from compiler_gym.tuning.size.objective import Objective
 from compiler_gym.util import llvm_tools
@@ -16,6 +19,23 @@ int zeros[100];
 __attribute__((noinline)) static int f(int x) { return x / 3; }
 __attribute__((section("other"))) int g(int x) { return f(x) + f(x + data[0]); }
 int alias(int) __attribute__((alias("g")));
+"""
+
+_SHARED = """
+template <int n> struct Table {
+  virtual int at(int i) { return values[i & 7]; }
+  static const int values[8];
+};
+template <int n> const int Table<n>::values[8] = {n, 1, 2, 3, 4, 5, 6, 7};
+struct __attribute__((visibility("hidden"))) Hidden {
+  static int work(int x) { return x * 31 ^ x / 7; }
+};
+inline int both(int x) { return Hidden::work(x) + Hidden::work(x + 1); }
+static Table<3> table;
+int one(int x) { return both(x) + Hidden::work(x) + ((Table<3>*)&table)->at(x); }
+int two(int x) { return both(x + 1) - both(x); }
+int (*work())(int) { return Hidden::work; }
+__attribute__((weak)) int weak(int x) { return x; }
 """
 
 
@@ -104,3 +124,48 @@ def test_broken_file(tmp_path):
     path.write_bytes(path.read_bytes()[:200])
     with pytest.raises(ValueError, match="is a broken object file"):
         read_object(path)
+
+
+@pytest.mark.parametrize("options", [(), ("-m32",), ("--target=aarch64-linux-gnu",)])
+def test_shared_groups_and_exported_symbols(tmp_path, options):
+    source, path = tmp_path / "shared.cc", tmp_path / "shared.o"
+    source.write_text(_SHARED)
+    command = [llvm_tools.tool_path("clang++"), "-Oz", "-fno-inline", *options]
+    subprocess.run([*command, "-c", source, "-o", path], check=True)
+    found = read_object(path)
+    text = output_of("llvm-readelf", "-W", "--section-groups", path)
+    groups = re.findall(r"^COMDAT group section \[ *\d+\] `\.group' \[(\w+)\]", text, re.M)
+    assert {*found.shared} == {*groups} and len(groups) > 5
+    work, values = "_ZN6Hidden4workEi", "_ZN5TableILi3EE6valuesE"
+    assert found.shared[work].functions == (work,) and found.shared[values].functions == ()
+    assert found.shared[work].text == found.functions[work]
+    assert found.shared[work].all == found.functions[work] + found.unwinding[work]
+    assert (found.shared[values].text, found.shared[values].all) == (0, 32)
+    symbols = output_of("llvm-readelf", "-W", "--symbols", path)
+    weak = re.findall(r" WEAK +DEFAULT +\d+ (\w+)$", symbols, re.M)
+    assert found.exported == {*weak} and {"_Z4weaki", values} <= {*weak} and work not in weak
+
+
+@pytest.mark.parametrize("objective", [Objective.ALL, Objective.TEXT, Objective.INSTRUCTIONS])
+def test_shared_functions_count_as_kept_by_others(tmp_path, start, objective):
+    source = tmp_path / "shared.cc"
+    source.write_text(_SHARED.replace("int (*work())(int) { return Hidden::work; }", ""))
+    clang = llvm_tools.tool_path("clang++")
+    compilation = Compilation(clang, source, plugin=llvm_tools.own_passes_path())
+    evaluator = start(compilation, objective=objective)
+    evaluator.evaluate_source()
+    calls = [site.index for site in list_call_sites(evaluator)]
+    changes = [Change(calls=tuple((index, way) for index in calls)) for way in (False, True)]
+    before, inlined = evaluator.evaluate(changes)
+    gone = "_ZN6Hidden4workEi"
+    assert gone in before.object.functions and gone not in inlined.object.functions
+    kept = objective.cost(inlined, before)[0] - objective.cost(inlined)[0]
+    assert kept >= objective.of_functions(before.object)[gone] > 0
+    # What clang's object file does not have counts in full.
+    assert objective.cost(before, inlined)[0] >= objective.cost(before)[0]
+    assert objective.cost(before, before) == objective.cost(before)
+    # So does one that no other object file has.
+    sole = objective.read(before.path, {*before.object.shared})
+    assert objective.cost(inlined, replace(before, object=sole)) == objective.cost(inlined)
+    sizes = objective.with_unwinding(inlined.object, before.object)
+    assert sizes[gone] == objective.with_unwinding(before.object)[gone]

@@ -3,17 +3,17 @@
 import itertools
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import compiler_gym
 from compiler_gym.datasets import Benchmark
 from compiler_gym.envs.llvm.llvm_command_line import short_name
 from compiler_gym.envs.llvm.llvm_env import LlvmEnv
 from compiler_gym.envs.llvm.specs import AUTOPHASE_FEATURE_NAMES
-from compiler_gym.errors import BenchmarkInitError
+from compiler_gym.errors import BenchmarkInitError, ServiceError
 from compiler_gym.errors.nearest_names import did_you_mean
 from compiler_gym.explorer import messages
 from compiler_gym.explorer.limits import Limits
@@ -36,6 +36,7 @@ COSTS = {
 }
 """The observation of each objective."""
 
+_T = TypeVar("_T")
 _SPACES = ("PassesAll", "Pipelines")
 
 
@@ -248,11 +249,8 @@ class Workbench:
         Raises:
             ExplorerError: If there is no such program or action, or a pass fails.
         """
-        with self._used(program, actions) as entry:
-            with entry.lock:
-                env = entry.env.fork()
-            with env:
-                yield env
+        with self._in_state(program, actions, lambda env: env.fork()) as env:
+            yield env
 
     def observe(self, program: str, actions: Sequence[str], names: Sequence[str]) -> list[Any]:
         """Returns observations of a state.
@@ -260,8 +258,24 @@ class Workbench:
         Raises:
             ExplorerError: If there is no such program or action, or a pass fails.
         """
+        return self._in_state(program, actions, lambda env: env.observation.observe(names))
+
+    def _in_state(self, program: str, actions: Sequence[str], work: Callable[[LlvmEnv], _T]) -> _T:
+        """Calls a function with the environment of a state. If its session has died, once more."""
+        try:
+            return self._once_in_state(program, actions, work)
+        except ServiceError:
+            return self._once_in_state(program, actions, work)
+
+    def _once_in_state(
+        self, program: str, actions: Sequence[str], work: Callable[[LlvmEnv], _T]
+    ) -> _T:
         with self._used(program, actions) as entry, entry.lock:
-            return entry.env.observation.observe(names)
+            try:
+                return work(entry.env)
+            except ServiceError:
+                self._drop((program, tuple(actions)), entry)
+                raise
 
     def path(self, request: messages.PathRequest) -> messages.Path:
         """Returns the steps to a state, and its IR.
@@ -310,13 +324,8 @@ class Workbench:
         shortest = 1 if space == _SPACES[1] else 0
         for length in range(len(actions) - 1, shortest - 1, -1):
             entry = self._find((id, actions[:length]))
-            if entry is not None:
-                try:
-                    with entry.lock:
-                        env = entry.env.fork()
-                finally:
-                    with self._lock:
-                        entry.users -= 1
+            env = None if entry is None else self._fork_of((id, actions[:length]), entry)
+            if env is not None:
                 break
         else:
             length, env = 0, self._begin(program, space)
@@ -330,6 +339,25 @@ class Workbench:
                 made.step = _step(actions[-1], int(count), stats)
         self._keep(key, made)
         return made
+
+    def _fork_of(self, key: _Key, entry: _Entry) -> LlvmEnv | None:
+        """Returns a fork of a used state, and ends its use; None if its session has died."""
+        try:
+            with entry.lock:
+                return entry.env.fork()
+        except ServiceError:
+            self._drop(key, entry)
+            return None
+        finally:
+            with self._lock:
+                entry.users -= 1
+
+    def _drop(self, key: _Key, entry: _Entry) -> None:
+        """Drops a state whose session has died. The next request for it makes another session."""
+        with self._lock:
+            if self._entries.get(key) is entry:
+                del self._entries[key]
+        entry.env.close()
 
     def step(self, env: LlvmEnv, actions: Sequence[str], costs: Sequence[str] = ()) -> list[Any]:
         """Applies actions to an environment, and returns observations.
@@ -350,7 +378,12 @@ class Workbench:
 
     def _begin(self, program: Program, space: str) -> LlvmEnv:
         with self._lock:
-            env = self._factories[space].fork()
+            factory = self._factories[space]
+            try:
+                env = factory.fork()
+            except ServiceError:  # Its process has died.
+                factory.reset()
+                env = factory.fork()
         with _closed_on_error(env):
             try:
                 env.reset(

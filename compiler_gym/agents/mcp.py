@@ -30,7 +30,7 @@ from compiler_gym.agents.limits import Limits
 from compiler_gym.agents.problems import AgentError, text_of
 from compiler_gym.agents.workbench import TOOLS, Workbench
 from compiler_gym.errors import ServiceError
-from compiler_gym.explorer.access import Access
+from compiler_gym.explorer.access import guarded
 from compiler_gym.explorer.limits import LOCAL
 
 PATH = "/mcp"
@@ -214,7 +214,9 @@ class BearerToken:
         await self._app(scope, receive, send)
 
 
-def make_http_server(server: "FastMCP[Any]", host: str, port: int, token: str) -> uvicorn.Server:
+def make_http_server(
+    server: "FastMCP[Any]", host: str, port: int, token: str, public_name: str = ""
+) -> uvicorn.Server:
     """Returns a server for the protocol's "streamable HTTP". It is not started.
 
     Requests need the token and the server's own host name, so that pages of other sites cannot
@@ -225,10 +227,13 @@ def make_http_server(server: "FastMCP[Any]", host: str, port: int, token: str) -
         host: The address to listen at.
         port: The port; 0 for a free one.
         token: The token.
+        public_name: The name of a proxy with TLS, see :func:`guarded`; empty for none.
+
+    Raises:
+        ValueError: If the public name is not a host name.
     """
     app = BearerToken(server.http_app(path=PATH), token)
-    guarded = Access(app, "", frozenset({"localhost", host}), LOCAL)
-    return uvicorn.Server(uvicorn.Config(guarded, host=host, port=port, log_level="warning"))
+    return uvicorn.Server(guarded(app, LOCAL, host, public_name=public_name, port=port))
 
 
 def read_token(path: Path) -> str:

@@ -69,19 +69,17 @@ def named_program(compiler: Compiler, name: str) -> OpenedProgram:
     Raises:
         AgentError: If there is no program with that name.
     """
-    if name.startswith("file:") or "/../" in name:
-        raise AgentError(
-            "expected the name of a program of a data set, got a file; use the argument file"
-        )
     uri = name if "://" in name else f"{SUITE}/{name}"
     try:
+        # Other URIs name files of the server: file:, proto:, and those of benchmark://file-v0.
+        compiler.datasets.dataset(uri)
         benchmark = compiler.datasets.benchmark(uri)
     except (LookupError, ValueError, OSError) as error:
         names = [each.rpartition("/")[2] for each in compiler.datasets[SUITE].benchmark_uris()]
         names += [f"{each.name}/{name.rpartition('/')[2]}" for each in compiler.datasets]
         raise AgentError(
             f"expected the name of a program, got {name!r}.{did_you_mean(name, names)} "
-            f"Call list_programs for names. {text_of(error)[:300]}"
+            f"Call list_programs for names, or use the argument file. {text_of(error)[:300]}"
         ) from error
     return OpenedProgram(uri.removeprefix("benchmark://"), benchmark, is_fixed=True)
 

@@ -10,6 +10,7 @@ import typer
 
 from compiler_gym.cli.console import messages, print_line, working_on
 from compiler_gym.cli.options import PROGRAM_HELP, complete_program, program_uri
+from compiler_gym.explorer.limits import PUBLIC_NAME_HELP
 
 _PACKAGES = ("fastapi", "uvicorn", "websockets")
 
@@ -23,10 +24,18 @@ def explore(
     port: Annotated[
         int, typer.Option(min=0, max=65535, help="The port to listen at; 0 for a free one.")
     ] = 0,
-    browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
+    browser: Annotated[
+        bool | None,
+        typer.Option(
+            "--browser/--no-browser",
+            help="Open the page in the browser. The default, unless the page is for others.",
+            show_default=False,
+        ),
+    ] = None,
     public: Annotated[
         bool, typer.Option("--public", help="Serve strangers: no token, and tight limits.")
     ] = False,
+    public_name: Annotated[str, typer.Option(help=PUBLIC_NAME_HELP, show_default=False)] = "",
 ) -> None:
     """Open a page that shows what each pass does to a program.
 
@@ -38,6 +47,7 @@ def explore(
       compiler-gym explore
       compiler-gym explore program.c
       compiler-gym explore sha256 --port 8080 --no-browser
+      compiler-gym explore --public --public-name example.org --port 8080
     """  # noqa: D301
     missing = [name for name in _PACKAGES if importlib.util.find_spec(name) is None]
     if missing:
@@ -60,7 +70,7 @@ def explore(
     try:
         token = "" if public else new_token()
         try:
-            server = ExplorerServer(bench, token, host, port, PAGE)
+            server = ExplorerServer(bench, token, host, port, PAGE, public_name)
         except OSError as error:
             raise ValueError(
                 f"expected a free address of this machine, got {host}, port {port}: "
@@ -69,7 +79,7 @@ def explore(
         print_line(server.url)
         if not _is_loopback(host) and not public:
             messages().print("Everybody who learns this address can use the page.")
-        if browser:
+        if browser or (browser is None and not public and not public_name):
             webbrowser.open(server.url)
         server.run()
     finally:

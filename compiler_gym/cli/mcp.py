@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from compiler_gym.cli.console import messages, working_on
+from compiler_gym.explorer.limits import PUBLIC_NAME_HELP
 
 
 def mcp(
@@ -40,6 +41,7 @@ def mcp(
             show_default=False,
         ),
     ] = None,
+    public_name: Annotated[str, typer.Option(help=PUBLIC_NAME_HELP, show_default=False)] = "",
 ) -> None:
     """Serve the compiler as tools for language models (MCP).
 
@@ -75,9 +77,11 @@ def mcp(
             if sys.stdout.closed:  # By the package mcp, when the client has gone.
                 sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115
             return
-        messages().print(f"http://{host}:{port}{PATH}", soft_wrap=True)
+        http_server = make_http_server(server, host, port, token, public_name)
+        place = f"https://{public_name}" if public_name else f"http://{host}:{port}"
+        messages().print(f"{place}{PATH}", soft_wrap=True)
         if token_file is None:
             messages().print(f"Authorization: Bearer {token}", soft_wrap=True)
-        make_http_server(server, host, port, token).run()
+        http_server.run()
     finally:
         benches.close()

@@ -1,11 +1,19 @@
-"""Checks of requests before anything else is done: token, host, origin, size, rate."""
+"""Checks of requests before anything else is done: token, host, origin, size, rate, idle sockets.
 
+The servers of the explorer, of MCP and of OpenEnv all use :func:`guarded`.
+"""
+
+import asyncio
 import hmac
 import ipaddress
+import re
+import socket
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
+from typing import Any
 from urllib.parse import urlsplit
 
+import uvicorn
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -13,6 +21,11 @@ from compiler_gym.explorer.limits import Limits
 from compiler_gym.explorer.messages import ExplorerError
 
 _MAX_VISITORS = 10_000
+# A visitor has many IPv6 addresses: networks of this size are given to one customer.
+_IPV6_PREFIX = 64
+# A proxy on the same machine names the visitor's address. Others could name any address.
+_PROXIES = "127.0.0.1,::1"
+_NAME = re.compile(r"[\w-]+(\.[\w-]+)*(:\d{1,5})?", re.ASCII)
 _HEADERS = [
     (
         b"content-security-policy",
@@ -26,6 +39,46 @@ _HEADERS = [
 ]
 
 
+def guarded(
+    app: ASGIApp,
+    limits: Limits,
+    host: str,
+    token: str = "",
+    public_name: str = "",
+    **settings: Any,
+) -> uvicorn.Config:
+    """Returns the settings of a server that admits only checked requests.
+
+    Args:
+        app: The application.
+        limits: The limits on sizes, rates and connections.
+        host: The address to listen at.
+        token: The secret at the beginning of each path; empty for none.
+        public_name: The name and port under which a proxy with TLS on this machine serves it, e.g.
+            ``example.org``; empty for none.
+        **settings: More settings of ``uvicorn.Config``.
+
+    Raises:
+        ValueError: If the public name is not a host name.
+    """
+    if public_name and not _NAME.fullmatch(public_name):
+        raise ValueError(
+            f"expected a host name such as example.org or example.org:8443, got {public_name!r}"
+        )
+    hosts = frozenset({"localhost", host, socket.gethostname()})
+    return uvicorn.Config(
+        Access(app, token, hosts, limits, public_name),
+        host=host,
+        log_level="warning",
+        access_log=False,  # The token is no part of any log.
+        server_header=False,
+        # Without a proxy, anybody on this machine could name any address as his own.
+        proxy_headers=bool(public_name),
+        forwarded_allow_ips=_PROXIES,
+        **settings,
+    )
+
+
 class Access:
     """An ASGI application that lets requests in which may use another one.
 
@@ -34,43 +87,63 @@ class Access:
     browser sends one, is that of the page itself.
 
     Args:
-        app: The other application. It sees paths without the token.
+        app: The other application. It sees paths without the token. The scope has the name of the
+            visitor, ``scope["visitor"]``, for limits of its own.
         token: The secret; empty for none.
         hosts: The host names of the server, besides any IP address.
-        limits: The limits on sizes and rates.
+        limits: The limits on sizes, rates and connections.
+        public_name: The name and port at a proxy with TLS; empty for none.
     """
 
-    def __init__(self, app: ASGIApp, token: str, hosts: frozenset[str], limits: Limits):
+    def __init__(
+        self,
+        app: ASGIApp,
+        token: str,
+        hosts: frozenset[str],
+        limits: Limits,
+        public_name: str = "",
+    ):
         self._app = app
         self._prefix = f"/{token}" if token else ""
-        self._hosts = hosts
+        self._hosts = hosts | {_name_of(public_name)} if public_name else hosts
         self._limits = limits
+        self._public_origin = f"https://{public_name}" if public_name else None
         self._visits: OrderedDict[str, tuple[float, int]] = OrderedDict()
+        self._open: Counter[tuple[str, str]] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handles a connection."""
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
+        visitor = _visitor(scope)
         try:
-            path = self._checked_path(scope)
+            path = self._checked_path(scope, visitor)
+            self._check_number(visitor, scope["type"])
         except ExplorerError as error:
             await self._refuse(error, scope, receive, send)
             return
         inner = {**scope, "path": path, "raw_path": path.encode(), "root_path": ""}
-        if scope["type"] == "websocket":
-            await self._app(inner, receive, send)
-        else:
-            await self._app(inner, self._bounded(receive), _with_headers(send))
+        key = visitor, scope["type"]
+        self._open[key] += 1
+        try:
+            if scope["type"] == "websocket":
+                inner["visitor"] = visitor
+                await self._app(inner, self._impatient(receive, send), send)
+            else:
+                await self._app(inner, self._bounded(receive), _with_headers(send))
+        finally:
+            self._open[key] -= 1
+            if not self._open[key]:
+                del self._open[key]
 
-    def _checked_path(self, scope: Scope) -> str:
+    def _checked_path(self, scope: Scope, visitor: str) -> str:
         headers = {
             name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
         }
-        visitor = scope["client"][0] if scope.get("client") else ""
         self._count(visitor)
         self._check_host(headers.get("host", ""))
-        _check_origin(headers.get("origin"), headers.get("host", ""))
+        self._check_origin(headers.get("origin"), headers.get("host", ""))
         if int(headers.get("content-length") or 0) > self._limits.body_bytes:
             raise self._too_large()
         path: str = scope["path"]
@@ -99,15 +172,32 @@ class Access:
             )
 
     def _check_host(self, host: str) -> None:
-        name = urlsplit(f"//{host}").hostname or ""
+        name = _name_of(host)
         if name in self._hosts:
             return
         try:
             ipaddress.ip_address(name)
         except ValueError:
             raise ExplorerError(
-                "access", f"expected a request to {', '.join(sorted(self._hosts))}, got {name!r}"
+                "access",
+                f"expected a request to {', '.join(sorted(self._hosts))}, got {name!r}; start the "
+                "server with --public-name if that is its name",
             ) from None
+
+    def _check_origin(self, origin: str | None, host: str) -> None:
+        # A proxy may put its own name for this server in place of the host, but not of the origin.
+        if origin is None or origin == self._public_origin or urlsplit(origin).netloc == host:
+            return
+        raise ExplorerError("access", f"expected a request of the page itself, got one of {origin}")
+
+    def _check_number(self, visitor: str, kind: str) -> None:
+        limit, what = self._limits.requests, "requests"
+        if kind == "websocket":
+            limit, what = self._limits.sockets, "WebSockets"
+        if self._open[visitor, kind] >= limit:
+            raise ExplorerError(
+                "limit", f"expected at most {limit} {what} at a time; wait for the end of one"
+            )
 
     def _bounded(self, receive: Receive) -> Receive:
         size = 0
@@ -121,6 +211,19 @@ class Access:
             return message
 
         return receive_some
+
+    def _impatient(self, receive: Receive, send: Send) -> Receive:
+        """Returns a function that disconnects a client which sends nothing for too long."""
+
+        async def receive_soon() -> Message:
+            try:
+                return await asyncio.wait_for(receive(), self._limits.idle_seconds)
+            except asyncio.TimeoutError:
+                reason = f"no message for {self._limits.idle_seconds:g} s"
+                await send({"type": "websocket.close", "code": 1001, "reason": reason})
+                return {"type": "websocket.disconnect", "code": 1001, "reason": reason}
+
+        return receive_soon
 
     def _too_large(self) -> ExplorerError:
         return ExplorerError(
@@ -138,11 +241,22 @@ class Access:
         await answer(scope, receive, _with_headers(send))
 
 
-def _check_origin(origin: str | None, host: str) -> None:
-    if origin is None:
-        return
-    if urlsplit(origin).netloc != host:
-        raise ExplorerError("access", f"expected a request of the page itself, got one of {origin}")
+def _name_of(host: str) -> str:
+    return urlsplit(f"//{host}").hostname or ""
+
+
+def _visitor(scope: Scope) -> str:
+    """Returns the address of a client, or the network of an IPv6 address."""
+    text = scope["client"][0] if scope.get("client") else ""
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        return text
+    if not isinstance(address, ipaddress.IPv6Address):
+        return text
+    if address.ipv4_mapped:
+        return str(address.ipv4_mapped)
+    return str(ipaddress.ip_network((address.packed, _IPV6_PREFIX), strict=False))
 
 
 def _with_headers(send: Send) -> Send:

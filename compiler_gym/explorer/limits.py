@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 
+PUBLIC_NAME_HELP = "The name of the server for clients, e.g. example.org, at a proxy with TLS."
+"""The description of the option ``--public-name`` of the servers."""
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -20,6 +23,10 @@ class Limits:
         programs: Programs that are kept.
         jobs: Rankings, searches and analyses of causes at a time, of one visitor.
         all_jobs: The same, of all visitors.
+        job_seconds: Time for a job, pauses included.
+        requests: Requests of one visitor at a time.
+        sockets: WebSockets of one visitor at a time.
+        idle_seconds: Time after which a socket without a message from the visitor is closed.
         requests_per_minute: Requests of one visitor.
         session_mib: Memory of a session.
         tool_seconds: Time of a tool of the compiler that runs outside of a session.
@@ -38,6 +45,10 @@ class Limits:
     programs: int = 64
     jobs: int = 4
     all_jobs: int = 16
+    job_seconds: float = 86_400
+    requests: int = 1000
+    sockets: int = 1000
+    idle_seconds: float = 86_400
     requests_per_minute: int = 100_000
     session_mib: int = 4096
     tool_seconds: float = 60
@@ -59,6 +70,10 @@ PUBLIC = Limits(
     programs=64,
     jobs=2,
     all_jobs=4,
+    job_seconds=120,
+    requests=16,
+    sockets=8,
+    idle_seconds=120,
     requests_per_minute=600,
     session_mib=1024,
     tool_seconds=5,

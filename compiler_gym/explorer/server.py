@@ -5,8 +5,8 @@ import logging
 import secrets
 import socket
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import aclosing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -24,7 +24,7 @@ from starlette.websockets import WebSocketDisconnect
 
 from compiler_gym.errors import EnvironmentNotSupported, ServiceError
 from compiler_gym.explorer import jobs, messages
-from compiler_gym.explorer.access import Access
+from compiler_gym.explorer.access import guarded
 from compiler_gym.explorer.commands import Tools
 from compiler_gym.explorer.exports import export
 from compiler_gym.explorer.limits import Limits
@@ -44,19 +44,11 @@ _MAX_SOCKET_BYTES = 1 << 20
 _Job = Callable[[Workbench, Any, jobs.Control], Iterator[BaseModel]]
 
 
-def make_app(
-    bench: Workbench,
-    token: str,
-    hosts: frozenset[str],
-    page: Path | None = None,
-    compress: bool = True,
-) -> ASGIApp:
-    """Returns the application: the page, and the requests that it makes.
+def make_app(bench: Workbench, page: Path | None = None, compress: bool = True) -> ASGIApp:
+    """Returns the application: the page, and the requests that it makes. It admits everybody.
 
     Args:
         bench: The programs.
-        token: The secret part of the address; empty for none.
-        hosts: The host names of the server.
         page: The folder of the built page; None for an application without one.
         compress: Whether long answers are compressed.
     """
@@ -75,7 +67,7 @@ def make_app(
         app.mount("/", StaticFiles(directory=page, html=True))
     if compress:
         app.add_middleware(GZipMiddleware, minimum_size=16_384, compresslevel=1)
-    return Access(app, token, hosts, bench.limits)
+    return app
 
 
 def _add_requests(app: FastAPI, bench: Workbench) -> None:
@@ -190,22 +182,38 @@ async def _serve_job(
 ) -> None:
     """Does a job: reads a request, sends the results, and stops if the page closes the socket."""
     await socket.accept()
-    visitor = socket.client.host if socket.client else ""
+    seconds = bench.limits.job_seconds
     try:
-        text = await socket.receive_text()
-        with running.counted(visitor):
-            parsed = request.model_validate_json(text)
-            async for result in _results(partial(job, bench, parsed), socket):
-                await socket.send_text(result.model_dump_json())
-        await socket.send_text(messages.Done().model_dump_json())
-    except WebSocketDisconnect:
-        return
-    except Exception as error:
-        failed = messages.Failed(problem=_problem(error))
-        with suppress(WebSocketDisconnect, RuntimeError):
-            await socket.send_text(failed.model_dump_json())
+        # The time includes pauses, and the waiting for a page that does not read.
+        await asyncio.wait_for(_do_job(bench, running, request, job, socket), seconds)
+    except asyncio.TimeoutError:
+        text = f"expected a job of at most {seconds:g} s, pauses included"
+        await _fail(socket, ExplorerError("limit", text))
     with suppress(WebSocketDisconnect, RuntimeError):
         await socket.close()
+
+
+async def _do_job(
+    bench: Workbench, running: _Running, request: type[_Request], job: _Job, socket: WebSocket
+) -> None:
+    try:
+        text = await socket.receive_text()
+        with running.counted(socket.scope["visitor"]):
+            parsed = request.model_validate_json(text)
+            async with aclosing(_results(partial(job, bench, parsed), socket)) as results:
+                async for result in results:
+                    await socket.send_text(result.model_dump_json())
+        await socket.send_text(messages.Done().model_dump_json())
+    except WebSocketDisconnect:
+        pass
+    except Exception as error:
+        await _fail(socket, error)
+
+
+async def _fail(socket: WebSocket, error: Exception) -> None:
+    failed = messages.Failed(problem=_problem(error))
+    with suppress(WebSocketDisconnect, RuntimeError):
+        await socket.send_text(failed.model_dump_json())
 
 
 def _problem(error: Exception) -> messages.Problem:
@@ -221,7 +229,7 @@ def _problem(error: Exception) -> messages.Problem:
 
 async def _results(
     job: Callable[[jobs.Control], Iterator[BaseModel]], socket: WebSocket
-) -> AsyncIterator[BaseModel]:
+) -> AsyncGenerator[BaseModel, None]:
     """Yields what a job yields in a thread of its own, until the socket is closed."""
     loop = asyncio.get_running_loop()
     control = jobs.Control()
@@ -271,38 +279,41 @@ class ExplorerServer:
         host: The address to listen at.
         port: The port; 0 for a free one.
         page: The folder of the built page.
+        public_name: The name of a proxy with TLS, see :func:`guarded`; empty for none.
 
     Attributes:
         url: The address of the page.
 
     Raises:
         OSError: If the address cannot be used.
+        ValueError: If the public name is not a host name.
     """
 
     def __init__(
-        self, bench: Workbench, token: str, host: str, port: int, page: Path | None = None
+        self,
+        bench: Workbench,
+        token: str,
+        host: str,
+        port: int,
+        page: Path | None = None,
+        public_name: str = "",
     ):
         self._socket = socket.create_server((host, port))
         # Connections inherit it. asyncio does not set it for sockets that are made like this one,
         # and then the end of each answer waits 40 ms for the acknowledgement of its beginning.
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         number = self._socket.getsockname()[1]
-        self.url = f"http://{host}:{number}/{token + '/' if token else ''}"
-        hosts = frozenset({"localhost", host, socket.gethostname()})
+        place = f"https://{public_name}" if public_name else f"http://{host}:{number}"
+        self.url = f"{place}/{token + '/' if token else ''}"
         # Within a machine it takes longer to compress the IR of a large program than to send it.
-        app = make_app(
-            bench,
-            token,
-            hosts,
-            page,
-            compress=bench.limits.is_public or not host.startswith("127."),
-        )
+        compress = bench.limits.is_public or not host.startswith("127.")
         self._server = uvicorn.Server(
-            uvicorn.Config(
-                app,
-                log_level="warning",
-                access_log=False,  # The token is no part of any log.
-                server_header=False,
+            guarded(
+                make_app(bench, page, compress),
+                bench.limits,
+                host,
+                token,
+                public_name,
                 ws_max_size=_MAX_SOCKET_BYTES,
                 timeout_graceful_shutdown=1,
             )

@@ -1,6 +1,7 @@
 """The OpenEnv server: ``python -m compiler_gym.openenv.app``."""
 
 import argparse
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +11,8 @@ from openenv.core.env_server.types import ConcurrencyConfig
 
 from compiler_gym.agents.compiler import shared_compiler
 from compiler_gym.agents.tasks import TASK_LIMITS
+from compiler_gym.explorer.access import guarded
+from compiler_gym.explorer.limits import PUBLIC_NAME_HELP, Limits
 from compiler_gym.openenv.environment import CompilerEnvironment
 from compiler_gym.openenv.models import CompilerAction, CompilerObservation, CompilerState
 
@@ -37,15 +40,38 @@ def make_app(sessions: int = 64) -> Any:
     )
 
 
-def make_server(host: str, port: int, sessions: int) -> uvicorn.Server:
-    """Returns the server, which is not started. The compiler is started first."""
+def make_server(
+    host: str,
+    port: int,
+    sessions: int,
+    sessions_per_address: int | None = None,
+    public_name: str = "",
+) -> uvicorn.Server:
+    """Returns the server, which is not started. The compiler is started first.
+
+    Args:
+        host: The address to listen at.
+        port: The port; 0 for a free one.
+        sessions: The maximum number of parallel sessions.
+        sessions_per_address: The same for each client's address; by default that of all.
+        public_name: The name of a proxy with TLS, see :func:`guarded`; empty for none.
+
+    Raises:
+        ValueError: If the public name is not a host name.
+    """
+    limits = Limits(
+        body_bytes=MAX_MESSAGE_BYTES,
+        sockets=sessions_per_address or sessions,
+        idle_seconds=_IDLE_SECONDS,
+    )
     shared_compiler(TASK_LIMITS)
     return uvicorn.Server(
-        uvicorn.Config(
+        guarded(
             make_app(sessions),
-            host=host,
+            limits,
+            host,
+            public_name=public_name,
             port=port,
-            log_level="warning",
             ws_max_size=MAX_MESSAGE_BYTES,
             # Answers are short, and compression costs more time than a pass.
             ws_per_message_deflate=False,
@@ -60,8 +86,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--host", default="127.0.0.1", help="the address to listen on")
     parser.add_argument("--port", type=int, default=8000, help="the port to listen on")
     parser.add_argument("--sessions", type=int, default=64, help="the maximum number of sessions")
+    parser.add_argument(
+        "--sessions-per-address",
+        type=int,
+        help="the maximum number of sessions of one client's address; by default the same",
+    )
+    # Spaces of Hugging Face have their name in this variable.
+    name = os.environ.get("SPACE_HOST", "")
+    parser.add_argument("--public-name", default=name, help=f"{PUBLIC_NAME_HELP} (SPACE_HOST)")
     options = parser.parse_args(arguments)
-    make_server(options.host, options.port, options.sessions).run()
+    try:
+        server = make_server(**vars(options))
+    except ValueError as error:
+        parser.error(str(error))
+    server.run()
 
 
 if __name__ == "__main__":

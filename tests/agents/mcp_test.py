@@ -68,7 +68,7 @@ def server(root):
 @pytest.fixture
 def url(server):
     """The address of the server on HTTP."""
-    http = make_http_server(server, "127.0.0.1", 0, TOKEN)
+    http = make_http_server(server, "127.0.0.1", 0, TOKEN, "example.org")
     thread = threading.Thread(target=http.run)
     thread.start()
     while not http.started:
@@ -173,6 +173,9 @@ def test_http_requests_without_permission(url):
     assert status_of(url, **good, host="example.com") == 403
     assert status_of(url, **good, origin="http://example.com") == 403
     assert status_of(url, **good) == 400  # Not before initialize.
+    proxy = {"host": "example.org", "origin": "https://example.org"}
+    assert status_of(url, **good, **proxy) == 400
+    assert status_of(url, **proxy) == 401
 
 
 @asynccontextmanager

@@ -8,12 +8,15 @@ import subprocess
 import sys
 import threading
 import urllib.request
-from contextlib import closing
+from contextlib import ExitStack, closing, contextmanager
+from socket import create_connection
+from urllib.error import HTTPError
+from urllib.parse import urlsplit
 
 import pytest
 from openenv.cli._validation import validate_running_environment
 from openenv.validation import Level, Verdict, run_validation
-from websockets.exceptions import ConnectionClosed
+from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
 import compiler_gym.openenv
@@ -30,7 +33,7 @@ GOOD = ["sroa", "early-cse", "simplifycfg", "instcombine", "gvn", "simplifycfg"]
 @pytest.fixture(scope="module")
 def url():
     """The address of a server in this process."""
-    server = make_server("127.0.0.1", 0, sessions=16)
+    server = make_server("127.0.0.1", 0, 16, sessions_per_address=8, public_name="example.org")
     thread = threading.Thread(target=server.run)
     thread.start()
     while not server.started:
@@ -58,11 +61,25 @@ def asked(socket, kind, **data):
     return json.loads(socket.recv())
 
 
-def posted(url, name, body=None):
+def socket_of(url):
+    return f"{url.replace('http', 'ws')}/ws"
+
+
+@contextmanager
+def opened(url, host=None, origin=None):
+    """A WebSocket with headers of a browser's page or of a proxy."""
+    place = urlsplit(url)
+    connection = create_connection((place.hostname, place.port))
+    address = f"ws://{host or place.netloc}/ws"
+    with connection, connect(address, sock=connection, origin=origin) as socket:
+        yield socket
+
+
+def posted(url, name, body=None, headers=()):
     request = urllib.request.Request(
         f"{url}/compiler_gym/{name}",
         data=None if body is None else json.dumps(body).encode(),
-        headers={"content-type": "application/json"},
+        headers={"content-type": "application/json", **dict(headers)},
     )
     with urllib.request.urlopen(request) as reply:
         return json.load(reply)
@@ -109,6 +126,34 @@ def test_garbage(socket):
     assert "expected split" in asked(socket, "reset", split="exam")["data"]["message"]
     # The session goes on.
     assert asked(socket, "reset", split="test", index=5)["type"] == "observation"
+
+
+def test_other_sites_are_refused(url):
+    """Pages under their own names, or under a name that resolves to the server."""
+    proxy = {"host": "example.org", "origin": "https://example.org"}
+    own = {"origin": url}
+    for headers in (
+        {"host": "evil.example"},
+        {"origin": "https://evil.example"},
+        {"host": "evil.example", "origin": "http://evil.example"},
+    ):
+        with pytest.raises(HTTPError, match="403"):
+            posted(url, "splits", headers=headers)
+        with pytest.raises(InvalidStatus), opened(url, **headers):
+            pass
+    for headers in (proxy, own):
+        assert posted(url, "splits", headers=headers)
+        with opened(url, **headers) as socket:
+            assert asked(socket, "explode")["data"]["code"] == "UNKNOWN_TYPE"
+
+
+def test_sessions_of_an_address_are_counted(url):
+    with ExitStack() as stack:
+        for _ in range(8):
+            stack.enter_context(connect(socket_of(url)))
+        with pytest.raises(InvalidStatus), connect(socket_of(url)):
+            pass
+        assert posted(url, "splits")
 
 
 def test_too_large_message(url, socket):

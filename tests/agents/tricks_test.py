@@ -294,7 +294,16 @@ def test_no_file_elsewhere(make_bench, tmp_path, fails):
     bench = make_bench(root=root)
     for file in ("../secret.c", str(outside), "link.c"):
         assert "below the folder" in fails(bench.open_program, file=file)
-    assert "got a file" in fails(bench.open_program, f"file://{outside}")
+    for name in (
+        f"file://{outside}",
+        f"FILE://{outside}",
+        f"proto://{outside}",
+        f"benchmark://file-v0{outside}",
+        f"benchmark://file-v0/..{outside}",
+        f"benchmark://kernels-v0/../{outside}",
+        "benchmark://user-v0/source-0123456789abcdef",
+    ):
+        assert "expected the name of a program" in fails(bench.open_program, name)
     bench.open_program(source="int x;")
     for file in ("../out.o", str(tmp_path / "out.o"), "none/out.o"):
         fails(bench.export, "object", file)

@@ -1,9 +1,13 @@
 """Requests that the explorer refuses: of strangers, of other sites, and too large ones."""
 
+import contextlib
 import http.client
 import json
+import os
+import signal
 import urllib.error
 import urllib.request
+import webbrowser
 from dataclasses import replace
 from urllib.parse import urlsplit
 
@@ -11,10 +15,14 @@ import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
+from compiler_gym.cli.explore import explore
 from compiler_gym.envs.llvm import LlvmEnv
+from compiler_gym.explorer import server
+from compiler_gym.explorer.access import guarded
 from compiler_gym.explorer.limits import LOCAL, PUBLIC
 from compiler_gym.service import ConnectionOpts
 from tests.explorer.conftest import SOURCE, TOKEN, Client, serving
+from tests.processes import descendants
 
 SROA = "function(sroa)"
 
@@ -44,6 +52,68 @@ def test_other_origins_and_hosts_are_refused(client):
     assert "'evil.example'" in client.fails("info", None, code=403, headers=rebound)
     same = {"origin": "/".join(client.url.split("/")[:3])}.items()
     assert client.call("info", headers=same)
+
+
+def test_a_proxy_with_tls_in_front():
+    """As nginx passes requests on: with the name of the page, or with the server's own address."""
+    with serving(public_name="example.org:8443") as client:
+        page = {"host": "example.org:8443", "origin": "https://example.org:8443"}
+        for headers in (page, {"origin": page["origin"]}):
+            assert client.call("info", headers=headers.items())
+            with client.job("rank", {}, **headers) as socket:
+                assert json.loads(socket.recv())["problem"]["kind"] == "input"
+        for origin in ("https://example.org", "http://example.org:8443", "https://evil.example"):
+            stranger = {"origin": origin}.items()
+            assert "page itself" in client.fails("info", None, code=403, headers=stranger)
+        evil = {"host": "evil.example", "origin": "https://evil.example"}.items()
+        assert "--public-name" in client.fails("info", None, code=403, headers=evil)
+
+
+@pytest.mark.parametrize("name", ["https://example.org", "example.org/", "a b", "x:y"])
+def test_public_names_are_host_names(name):
+    with pytest.raises(ValueError, match="expected a host name such as"):
+        guarded(None, LOCAL, "127.0.0.1", public_name=name)
+
+
+@pytest.mark.parametrize(
+    ("public", "name", "browser", "is_opened"),
+    [
+        (False, "", None, True),
+        (False, "", False, False),
+        (True, "", None, False),
+        (False, "example.org", None, False),
+        (True, "example.org", True, True),
+    ],
+)
+def test_a_page_for_others_opens_no_browser(
+    monkeypatch, tmp_path, capsys, public, name, browser, is_opened
+):
+    (tmp_path / "index.html").write_text("the page")
+    monkeypatch.setattr(server, "PAGE", tmp_path)
+    monkeypatch.setattr(server.ExplorerServer, "run", lambda self: self._socket.close())
+    opened = []
+    monkeypatch.setattr(webbrowser, "open", opened.append)
+    explore(port=0, browser=browser, public=public, public_name=name)
+    url = capsys.readouterr().out.strip()
+    assert url.startswith(f"https://{name}/" if name else "http://127.0.0.1:")
+    assert opened == [url] * is_opened
+
+
+def test_visitors_behind_a_proxy_are_counted_one_by_one():
+    limits = replace(PUBLIC, requests_per_minute=1)
+
+    def visit(client, address, code=200):
+        client.call("info", None, code, {"x-forwarded-for": address}.items())
+
+    with serving(limits, token="", public_name="example.org") as client:
+        # The last address is the one that the proxy has seen. The others are the visitor's words.
+        for address in ("192.0.2.1", "192.0.2.1, 192.0.2.2", "2001:db8::1"):
+            visit(client, address)
+        for address in ("192.0.2.9, 192.0.2.1", "2001:db8::ffff:2", "::ffff:192.0.2.2"):
+            visit(client, address, code=429)
+    with serving(limits, token="") as client:
+        visit(client, "192.0.2.1")
+        visit(client, "192.0.2.2", code=429)
 
 
 def test_large_requests_are_refused(client):
@@ -160,11 +230,35 @@ def test_jobs_of_a_visitor_are_counted(public):
         assert "Too many jobs" in failed["problem"]["message"]
     rank = {"program": program, "actions": [], "objective": "instructions"}
     # The first ends some time after the page has gone.
-    for _ in range(100):
-        results = public.results("rank", rank)
-        if results[-1]["type"] == "done":
-            break
-    assert len(results) > 100
+    assert len(public.results_of_a_free_slot("rank", rank)) > 100
+
+
+def test_a_paused_job_does_not_keep_its_slot():
+    limits = replace(PUBLIC, jobs=1, all_jobs=1, job_seconds=1)
+    with serving(limits, token="") as client:
+        search = {"program": client.paste(), "objective": "instructions", "seconds": 30}
+        with client.job("search", search) as socket:
+            socket.send("pause")
+            *_, last = [json.loads(text) for text in socket]
+            assert "at most 1 s, pauses included" in last["problem"]["message"]
+        program = search["program"]
+        rank = {"program": program, "actions": [], "objective": "instructions"}
+        assert client.results_of_a_free_slot("rank", rank)
+
+
+def test_silent_sockets_are_closed():
+    with serving(replace(PUBLIC, idle_seconds=0.2, sockets=2), token="") as client:
+        address = client.url.replace("http:", "ws:") + "api/rank"
+        with connect(address) as first, connect(address):
+            with pytest.raises(InvalidStatus), connect(address):
+                pass
+            with pytest.raises(ConnectionClosed, match=r"no message for 0\.2 s"):
+                first.recv()
+
+
+def test_requests_at_a_time_are_counted():
+    with serving(replace(PUBLIC, requests=0), token="") as client:
+        assert "at most 0 requests at a time" in client.fails("info", None, code=429)
 
 
 def test_requests_of_a_visitor_are_counted():
@@ -219,6 +313,21 @@ def test_crashing_passes_end_their_own_session_only(tmp_path):
         fatal = {"program": program, "actions": [SROA, "trigger-crash-module"]}
         assert "trigger-crash-module failed" in client.fails("path", fatal, code=422)
         assert client.call("path", {"program": program, "actions": [SROA]}) == before
+
+
+def test_states_are_made_again_when_their_sessions_were_killed():
+    others = {*descendants(os.getpid())}
+    with serving() as client:
+        state = {"program": client.paste(), "actions": [SROA, "cgscc(inline)"]}
+        before = client.call("path", state)
+        level = {**state, "actions": ["default<Oz>"]}
+        of_level = client.call("path", level)
+        for pid in {*descendants(os.getpid())} - others:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        assert client.call("path", state) == before
+        assert client.call("path", level) == of_level
+        assert client.call("metrics", state)["instructions"]
 
 
 def test_states_are_made_again_when_they_were_dropped():

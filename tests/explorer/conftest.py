@@ -1,10 +1,12 @@
 """A server of the explorer in this process, and a client of it."""
 
 import json
+import socket
 import threading
 import urllib.error
 import urllib.request
 from contextlib import contextmanager
+from urllib.parse import urlsplit
 
 import pytest
 from websockets.sync.client import connect
@@ -47,16 +49,26 @@ class Client:
         return self.call(name, body, code, headers)["message"]
 
     @contextmanager
-    def job(self, name, body, **options):
+    def job(self, name, body, host=None, origin=None):
         """The messages of a job."""
-        address = self.url.replace("http:", "ws:") + f"api/{name}"
-        with connect(address, **options) as socket:
-            socket.send(json.dumps(body))
-            yield socket
+        place = urlsplit(self.url)
+        address = f"ws://{host or place.netloc}{place.path}api/{name}"
+        connection = socket.create_connection((place.hostname, place.port))
+        with connection, connect(address, sock=connection, origin=origin) as job:
+            job.send(json.dumps(body))
+            yield job
 
     def results(self, name, body):
-        with self.job(name, body) as socket:
-            return [json.loads(text) for text in socket]
+        with self.job(name, body) as job:
+            return [json.loads(text) for text in job]
+
+    def results_of_a_free_slot(self, name, body):
+        """The messages of a job, once an earlier job has ended."""
+        for _ in range(100):
+            results = self.results(name, body)
+            if results[-1]["type"] == "done":
+                return results
+        raise AssertionError(results)
 
     def paste(self, text=SOURCE, language="c", flags=""):
         source = {"language": language, "text": text, "flags": flags}
@@ -64,13 +76,14 @@ class Client:
 
 
 @contextmanager
-def serving(limits=LOCAL, token=TOKEN, program=None, page=None):
+def serving(limits=LOCAL, token=TOKEN, program=None, page=None, public_name=""):
     bench = Workbench(limits, program)
-    server = ExplorerServer(bench, token, "127.0.0.1", 0, page)
+    server = ExplorerServer(bench, token, "127.0.0.1", 0, page, public_name)
+    port = server._socket.getsockname()[1]
     thread = threading.Thread(target=server.run)
     thread.start()
     try:
-        yield Client(server.url, bench)
+        yield Client(f"http://127.0.0.1:{port}{urlsplit(server.url).path}", bench)
     finally:
         server.stop()
         thread.join()

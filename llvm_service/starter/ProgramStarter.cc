@@ -56,8 +56,20 @@ struct Copy {
   int reply;
 };
 
-// Returns false when the client is gone.
-bool receive(int control, Request& request) {
+void closeAll(const cmsghdr* header) {
+  const size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+  for (size_t i = 0; i < count; ++i) {
+    int file = -1;
+    memcpy(&file, CMSG_DATA(header) + i * sizeof(int), sizeof(int));
+    close(file);
+  }
+}
+
+enum class Received { kRequest, kIncomplete, kEnd };
+
+// A request is incomplete if this process cannot have more open files. The client notices, as its
+// reply socket is closed.
+Received receive(int control, Request& request) {
   char byte = 0;
   iovec data{&byte, 1};
   alignas(cmsghdr) char space[CMSG_SPACE(sizeof(Request))];
@@ -67,18 +79,28 @@ bool receive(int control, Request& request) {
   message.msg_control = space;
   message.msg_controllen = sizeof(space);
   const ssize_t size = recvmsg(control, &message, MSG_CMSG_CLOEXEC);
-  const cmsghdr* header = size == 1 ? CMSG_FIRSTHDR(&message) : nullptr;
-  if (header == nullptr || header->cmsg_len != CMSG_LEN(sizeof(Request))) {
-    return false;
+  if (size != 1) {
+    return size < 0 && errno == EINTR ? Received::kIncomplete : Received::kEnd;
+  }
+  const cmsghdr* header = CMSG_FIRSTHDR(&message);
+  if (header == nullptr) {
+    return Received::kIncomplete;
+  }
+  if (header->cmsg_len != CMSG_LEN(sizeof(Request))) {
+    closeAll(header);
+    return Received::kIncomplete;
   }
   memcpy(&request, CMSG_DATA(header), sizeof(Request));
-  return true;
+  return Received::kRequest;
 }
 
 bool readAll(int file, void* data, size_t size) {
   auto* next = static_cast<char*>(data);
   while (size > 0) {
     const ssize_t count = read(file, next, size);
+    if (count < 0 && errno == EINTR) {
+      continue;
+    }
     if (count <= 0) {
       return false;
     }
@@ -96,7 +118,7 @@ int runMain(const Request& request) {
   }
   // These are never freed, as main uses them to the end. There are no more words than bytes.
   auto* words = static_cast<char*>(malloc(size));
-  auto** arguments = static_cast<char**>(calloc(size + 1, sizeof(char*)));
+  auto** arguments = static_cast<char**>(calloc(size_t{size} + 1, sizeof(char*)));
   if (words == nullptr || arguments == nullptr || !readAll(request.reply, words, size) ||
       words[size - 1] != '\0' || chdir(words) != 0) {
     return kNotStarted;
@@ -120,6 +142,9 @@ class Starter {
     sigemptyset(&child);
     sigaddset(&child, SIGCHLD);
     sigprocmask(SIG_BLOCK, &child, &mask_);
+    // The end of a child is not reported if the client ignores SIGCHLD, which programs inherit.
+    const struct sigaction byDefault{};
+    sigaction(SIGCHLD, &byDefault, &inherited_);
     ended_ = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
   }
 
@@ -131,7 +156,8 @@ class Starter {
       pollfd watched[kMaxCopies + 2];
       watched[0] = {ended_, POLLIN, 0};
       // Requests wait while there are too many copies.
-      watched[1] = {control_, static_cast<short>(count_ < kMaxCopies ? POLLIN : POLLRDHUP), 0};
+      const int requests = count_ < kMaxCopies ? POLLIN : 0;
+      watched[1] = {control_, static_cast<short>(requests | POLLRDHUP), 0};
       const int copies = count_;
       for (int i = 0; i < copies; ++i) {
         watched[i + 2] = {copies_[i].reply, POLLRDHUP, 0};
@@ -148,13 +174,16 @@ class Starter {
       if (watched[0].revents != 0) {
         collect();
       }
-      if (watched[1].revents != 0) {
+      if ((watched[1].revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0) {
+        isOpen = false;  // Requests may be left, but nobody waits for them.
+      } else if (watched[1].revents != 0) {
         Request request{};
-        isOpen = receive(control_, request);
-        if (isOpen && start(request)) {
+        const Received received = receive(control_, request);
+        isOpen = received != Received::kEnd;
+        if (received == Received::kRequest && start(request)) {
           return runMain(request);
         }
-        if (isOpen && ++runs_ == kRunsBeforeMoving) {
+        if (received == Received::kRequest && ++runs_ == kRunsBeforeMoving) {
           moveToLargePages();
         }
       }
@@ -168,16 +197,20 @@ class Starter {
  private:
   // Forks. Returns true in the copy.
   bool start(const Request& request) {
+    const pid_t starter = getpid();
     const pid_t pid = fork();
     if (pid == 0) {
-      // This order also ends the copy if the starter has ended in between.
       prctl(PR_SET_PDEATHSIG, SIGKILL);
+      if (getppid() != starter) {
+        _exit(kNotStarted);  // The starter has ended in between.
+      }
       setsid();
       for (int i = 0; i < count_; ++i) {
         close(copies_[i].reply);
       }
       close(control_);
       close(ended_);
+      sigaction(SIGCHLD, &inherited_, nullptr);
       sigprocmask(SIG_SETMASK, &mask_, nullptr);
       return true;
     }
@@ -212,8 +245,13 @@ class Starter {
     killpg(copy.pid, SIGKILL);
     ::kill(copy.pid, SIGKILL);  // There is no process group yet if it has just been forked.
     int32_t status = 0;
-    waitpid(copy.pid, &status, 0);
-    send(copy.reply, &status, sizeof(status), MSG_NOSIGNAL);
+    pid_t ended = 0;
+    do {
+      ended = waitpid(copy.pid, &status, 0);
+    } while (ended < 0 && errno == EINTR);
+    if (ended == copy.pid) {  // Else the client notices that there is no status.
+      send(copy.reply, &status, sizeof(status), MSG_NOSIGNAL);
+    }
     close(copy.reply);
     copies_[index] = copies_[--count_];
   }
@@ -221,6 +259,7 @@ class Starter {
   const int control_;
   int ended_;
   sigset_t mask_;
+  struct sigaction inherited_{};
   Copy copies_[kMaxCopies];
   int count_ = 0;
   int runs_ = 0;

@@ -1,9 +1,13 @@
 """Programs that are started once and run many times."""
 
+import contextlib
 import os
 import re
+import resource
 import select
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -15,6 +19,7 @@ from compiler_gym.util import llvm_tools
 from compiler_gym.util.commands import CommandError, commands_of, kill_running_commands, run_command
 from compiler_gym.util.runfiles_path import find_service_file
 from compiler_gym.util.started_programs import run_started
+from tests.processes import wait_until
 
 BASH = "/bin/bash"
 
@@ -192,6 +197,82 @@ def test_forked_process_has_a_starter_of_its_own():
         os._exit(0 if parent_in(words) not in (parent, os.getppid()) else 1)
     assert os.waitpid(pid, 0)[1] == 0
     assert parent_in(words) == parent
+
+
+@pytest.fixture
+def sleeping():
+    """A starter of ``sleep``, and the socket for its requests."""
+    library = find_service_file("compiler_gym-program-starter.so")
+    ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with its:
+        starter = subprocess.Popen(
+            ["/bin/sleep"],
+            env={"LD_PRELOAD": str(library), "COMPILER_GYM_STARTER": str(its.fileno())},
+            pass_fds=[its.fileno()],
+            start_new_session=True,
+        )
+    with starter, ours:
+        assert ours.recv(1)
+        yield starter, ours
+        ours.close()
+
+
+def request(requests, *words, output=subprocess.DEVNULL) -> socket.socket:
+    """Requests a copy, and returns the socket for its status."""
+    reply, copy = socket.socketpair()
+    body = b"".join(word.encode() + b"\0" for word in ("/", "sleep", *words))
+    with copy, open(os.devnull) as null:
+        streams = [null.fileno(), null.fileno() if output < 0 else output, null.fileno()]
+        socket.send_fds(requests, [b"\1"], [*streams, copy.fileno()])
+    with contextlib.suppress(BrokenPipeError):  # It has been refused already.
+        reply.sendall(struct.pack("=I", len(body)) + body)
+    return reply
+
+
+def children_of(process) -> list[str]:
+    return Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+
+
+def test_starter_with_a_full_table_and_waiting_requests_ends_with_its_client(sleeping):
+    starter, requests = sleeping
+    replies = [request(requests, "1000") for _ in range(256)]
+    wait_until(lambda: len(children_of(starter)) == 256)
+    copies = children_of(starter)
+    read, write = os.pipe()
+    replies += [request(requests, "--version", output=write) for _ in range(3)]
+    os.close(write)
+    requests.close()
+    assert starter.wait(timeout=60) == 0
+    with open(read, "rb") as output:
+        assert output.read() == b""
+    assert not [pid for pid in copies if Path(f"/proc/{pid}").exists()]
+    assert {reply.recv(4) for reply in replies[:256]} == {struct.pack("=i", signal.SIGKILL)}
+    for reply in replies:
+        reply.close()
+
+
+def test_starter_without_free_descriptors_refuses_requests_and_keeps_its_copies(sleeping):
+    starter, requests = sleeping
+    with request(requests, "1000") as running:
+        wait_until(lambda: len(children_of(starter)) == 1)
+        used = len(os.listdir(f"/proc/{starter.pid}/fd"))
+        resource.prlimit(starter.pid, resource.RLIMIT_NOFILE, (used + 2, used + 2))
+        with request(requests, "1000") as refused, contextlib.suppress(ConnectionResetError):
+            assert refused.recv(4) == b""
+        assert len(children_of(starter)) == 1
+        running.shutdown(socket.SHUT_WR)
+        assert running.recv(4) == struct.pack("=i", signal.SIGKILL)
+
+
+def test_ends_are_noticed_although_the_client_ignores_them():
+    script = f"""
+from compiler_gym.util.started_programs import run_started
+print(run_started({[BASH, "-c", "echo $PPID"]!r}, timeout=60).stdout)
+"""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    ignoring = ["/bin/sh", "-c", "trap '' CHLD; exec \"$@\"", "sh", sys.executable, "-c", script]
+    done = subprocess.run(ignoring, env=environment, capture_output=True, timeout=100, check=True)
+    assert int(done.stdout) > 1
 
 
 def test_library_loads_no_other_than_that_of_c():

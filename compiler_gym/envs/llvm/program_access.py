@@ -51,15 +51,30 @@ class ProgramAccess(ProgramEnv):
             OSError: If the file cannot be written.
         """
         path = Path(path).expanduser()
-        temporary = Path(self.observation["BitcodeFile"])
-        if temporary.exists():
-            try:
-                shutil.copyfile(temporary, path)
-            finally:
-                temporary.unlink()
-        else:  # A service on another machine.
+        temporary = self._own_bitcode_file()
+        if temporary is None:
             path.write_bytes(self.observation["Bitcode"].tobytes())
+            return path
+        try:
+            shutil.copyfile(temporary, path)
+        finally:
+            temporary.unlink()
         return path
+
+    def _own_bitcode_file(self) -> Path | None:
+        """Returns a new file of the service with the program, which the caller removes.
+
+        Only a service that this process has started may name files of this machine, and only in its
+        own folder. None for other services.
+        """
+        connection = self.service
+        if connection is None or connection.service is None:
+            return None
+        path = Path(self.observation["BitcodeFile"])
+        # The file itself must not be a link, and its folder must be that of the service.
+        folder = connection.service.working_dir.resolve()
+        is_own = path.parent.resolve().is_relative_to(folder)
+        return path if is_own and path.is_file() and not path.is_symlink() else None
 
     def write_input(self, path: str | Path) -> Path:
         """Writes the unoptimised program, from which :meth:`commandline` starts, as bitcode.

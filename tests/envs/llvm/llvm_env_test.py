@@ -89,6 +89,27 @@ def test_write_bitcode_with_a_service_elsewhere(env, small, tmp_path, monkeypatc
     assert bitcode == env.observation["Bitcode"].tobytes()
 
 
+def test_write_bitcode_takes_files_of_the_own_service_alone(env, small, tmp_path, monkeypatch):
+    env.reset(benchmark=small)
+    expected = env.observation["Bitcode"].tobytes()
+    other = tmp_path / "other.bc"
+    other.write_bytes(b"a file of the user")
+    link = env.service.service.working_dir / "link.bc"
+    link.symlink_to(other)
+    above = env.service.service.working_dir / "no-folder" / ".." / ".." / "module.bc"
+    spec = env.observation.spaces["BitcodeFile"]
+    for name in (other, link, above, link.parent):
+        monkeypatch.setattr(spec, "translate", lambda event, name=name: str(name))
+        assert env.write_bitcode(tmp_path / "out.bc").read_bytes() == expected
+    assert other.read_bytes() == b"a file of the user"
+    # A service that somebody else has started is not asked for a file.
+    monkeypatch.setattr(spec, "translate", lambda event: pytest.fail("asked for a file"))
+    with LlvmEnv(f"127.0.0.1:{env.service.service.port}") as elsewhere:
+        elsewhere.reset(benchmark=small)
+        monkeypatch.setattr(elsewhere.observation.spaces["BitcodeFile"], "translate", pytest.fail)
+        assert elsewhere.write_bitcode(tmp_path / "out.bc").read_bytes() == expected
+
+
 def test_before_the_first_episode(env, tmp_path):
     with pytest.raises(SessionNotFound):
         _ = env.ir

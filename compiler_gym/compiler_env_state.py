@@ -4,6 +4,7 @@ import csv
 import io
 import math
 import sys
+import threading
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, TextIO
@@ -20,6 +21,18 @@ _REWARD_TOLERANCE = 1e-5
 # The longest field of a CSV file in characters, far above the default of Python's csv module,
 # which a command line of some ten thousand passes exceeds.
 _MAX_FIELD_SIZE = 1 << 30
+# The limit of that module is one for the whole process, so others must not see ours.
+_field_size_lock = threading.Lock()
+
+
+def _next_row(reader: "csv.Reader") -> list[str] | None:
+    """Returns the next row of a file with long fields, or None at its end."""
+    with _field_size_lock:
+        former = csv.field_size_limit(_MAX_FIELD_SIZE)
+        try:
+            return next(reader, None)
+        finally:
+            csv.field_size_limit(former)
 
 
 class CompilerEnvState(BaseModel):
@@ -156,10 +169,9 @@ class CompilerEnvStateReader:
 
     def _rows(self) -> Iterator[tuple[int, list[str]]]:
         """Yields the rows that are not empty, each with the number of its last line."""
-        csv.field_size_limit(_MAX_FIELD_SIZE)
         reader = csv.reader(self.f)
         try:
-            for row in reader:
+            while (row := _next_row(reader)) is not None:
                 if row:
                     yield reader.line_num, row
         except csv.Error as error:

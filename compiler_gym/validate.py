@@ -59,7 +59,7 @@ def _validate_states(
 ) -> Iterator[ValidationResult]:
     """Yields the results of validation."""
     if not inorder:
-        random.shuffle(states)
+        random.Random().shuffle(states)  # The global generator belongs to the user.
     environments = ThreadEnvironments(make_env)
     executor = ThreadPoolExecutor(max(min(count, len(states)), 1), "validate")
     try:

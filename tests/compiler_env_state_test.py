@@ -1,5 +1,6 @@
 """Tests of compiler_gym.compiler_env_state."""
 
+import csv
 import io
 import pickle
 import threading
@@ -133,6 +134,14 @@ class TestReader:
         for state in states:
             writer.write_state(state)
         assert [s.model_dump() for s in read(f.getvalue())] == [s.model_dump() for s in states]
+
+    def test_limit_of_the_csv_module_is_left_alone(self):
+        before = csv.field_size_limit()
+        reader = iter(CompilerEnvStateReader(io.StringIO(f"{URI},1,2,{'-p ' * 200_000}\n" * 2)))
+        next(reader)
+        assert csv.field_size_limit() == before
+        assert len([*reader]) == 1
+        assert csv.field_size_limit() == before
 
     @pytest.mark.parametrize(
         "text",

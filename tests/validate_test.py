@@ -1,5 +1,6 @@
 """Tests of compiler_gym.validate."""
 
+import random
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
@@ -78,6 +79,12 @@ def test_every_state_is_validated_once(make_env, nproc, inorder):
     assert all(result.okay() and result.reward_validated for result in results)
     assert all(env.closed for env in make_env.envs)
     assert sum(len(env.validated) for env in make_env.envs) == 20
+
+
+def test_random_generator_of_the_user_is_left_alone(make_env):
+    before = random.getstate()
+    list(validate_states(make_env, states(20)))
+    assert random.getstate() == before
 
 
 def test_environments_are_reused(make_env):

@@ -169,8 +169,8 @@ class Reproducer:
         values = {
             "name": name,
             "title": title,
-            "opt": self.opt,
-            "clang": self.clang,
+            "opt": shlex.quote(str(self.opt)),
+            "clang": shlex.quote(str(self.clang)),
             "passes": shlex.quote(pipeline_of(self.sequence)),
             "input": input_name,
             "limits": self.limits.as_shell(),
@@ -207,7 +207,7 @@ class Reproducer:
 
     def _check_output(self) -> str:
         assert self.run is not None
-        places = {str(path): f'"$here"/{name}' for name, path in self.files.items()}
+        places = {str(path): f'"$here"/{shlex.quote(name)}' for name, path in self.files.items()}
         command = self.run.command
         for path, place in places.items():
             command = command.replace(path, place)

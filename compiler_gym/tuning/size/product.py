@@ -64,15 +64,17 @@ def write_script(
     is_single = len(outputs) == 1
     lines = [
         "#!/bin/sh",
-        *(f"# {line}" for line in said),
+        *(f"# {line}" for text in said for line in text.splitlines()),
         "set -e",
         f"cd {shlex.quote(os.getcwd())}",
     ]
+    # In an assignment, the shell removes the quotes of the default, and splits nothing.
+    default = shlex.quote(str(outputs[0] if is_single else outputs[0].parent))
+    lines.append(f"output=${{1:-{default}}}")
     for (clang, *words), output in zip(commands, outputs, strict=True):
-        target = f'"${{1:-{output}}}"'
-        if not is_single:
-            target = f'"${{1:-{output.parent}}}"/{shlex.quote(output.name)}'
-        lines.append(f'"${{CLANG:-{clang}}}" {join_cmd(words[:-1])} {target}')
+        lines.append(f"clang=${{CLANG:-{shlex.quote(str(clang))}}}")
+        target = '"$output"' if is_single else f'"$output"/{shlex.quote(output.name)}'
+        lines.append(f'"$clang" {join_cmd(words[:-1])} {target}')
     text = "".join(f"{line}\n" for line in lines)
     with atomic_file_write(script, fileobj=True, mode="w") as file:
         file.write(text)
@@ -86,6 +88,9 @@ def write_script(
 
 
 def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+    # os.umask() would change it for all threads, to read it.
+    for line in Path("/proc/self/status").read_text(encoding="utf-8").splitlines():
+        name, _, value = line.partition(":")
+        if name == "Umask":
+            return int(value, 8)
+    return 0o022

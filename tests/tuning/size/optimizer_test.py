@@ -14,6 +14,7 @@ from compiler_gym.tuning.size.object_file import ObjectFile, read_object
 from compiler_gym.tuning.size.objective import Objective
 from compiler_gym.tuning.size.optimizer import Optimizer
 from compiler_gym.tuning.size.product import reproduces, write_object, write_script
+from compiler_gym.util.commands import run_command
 
 _RUN = 'p=$(mktemp) && clang-22 {} -o "$p" && "$p" | cmp - out'
 
@@ -230,6 +231,21 @@ def test_the_command_and_the_script_make_it_again(compilation, start, tmp_path):
     command = compilation.command(target, search.best.change)
     assert write_script(script, [command], ["what it is"]) == [True]
     assert "# what it is\n" in script.read_text()
+    # Names with signs of the shell and lines of comments are no commands.
+    odd = tmp_path / 'a } "$(touch "$TMP")` b'
+    odd.mkdir()
+    script.unlink()
+    outputs = [odd / "it's.o", odd / "$x `y`.o"]
+    for output in outputs:
+        output.write_bytes(target.read_bytes())
+    commands = [compilation.command(output, search.best.change) for output in outputs]
+    for named in (commands[:1], commands):
+        assert write_script(script, named, ["two\ntouch lines"]) == [True] * len(named)
+        assert "\n# touch lines\n" in script.read_text()
+        for output in outputs[: len(named)]:
+            output.unlink()
+        run_command(["/bin/sh", script])
+        assert all(each.read_bytes() == target.read_bytes() for each in outputs[: len(named)])
     # It says so where it does not.
     other = replace(compilation, options=("-DPROGRAM", "-O1"))
     assert not reproduces(other, search.best)

@@ -25,7 +25,7 @@ _MAX_FIELD_SIZE = 1 << 30
 _field_size_lock = threading.Lock()
 
 
-def _next_row(reader: "csv.Reader") -> list[str] | None:
+def _next_row(reader: Iterator[list[str]]) -> list[str] | None:
     """Returns the next row of a file with long fields, or None at its end."""
     with _field_size_lock:
         former = csv.field_size_limit(_MAX_FIELD_SIZE)

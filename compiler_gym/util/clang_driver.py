@@ -26,6 +26,16 @@ WRITING_VARIABLES = (
 
 _SECONDS = 60
 
+# clang edits its arguments by this variable, also those of response files.
+OVERRIDES = "CCC_OVERRIDE_OPTIONS"
+# Even with -###, clang removes the files of these options, and the archives that it would make. The
+# first kind is left out, and archives are refused.
+_WITHOUT_REMOVALS = (
+    *("X-MJ", "s/^-MJ..*$/-Qunused-arguments/"),
+    *("X--serialize-diagnostics", "X-serialize-diagnostics"),
+    "s/^--emit-static-lib$/--emit-static-lib=no/",
+)
+
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
@@ -139,12 +149,10 @@ class SideOutput:
     Attributes:
         option: The option, such as ``-dependency-file`` or ``-stats-file=``.
         path: Its value. ``-`` is the standard output, or the standard error stream.
-        place: The indices of its words in those of the job.
     """
 
     option: str
     path: str
-    place: range
 
 
 @dataclass(frozen=True)
@@ -156,6 +164,8 @@ class Job:
         words: Its arguments.
         is_cc1: True for the compiler proper. Only its arguments are analysed: for other programs,
             all attributes below but ``output`` are empty.
+        options: The options, each with its value, without those for the input, the output, side
+            outputs and actions.
         inputs: The inputs.
         output: The output; empty if there is not exactly one. ``-`` is the standard output.
         side_outputs: Other files that it writes.
@@ -167,6 +177,7 @@ class Job:
     program: str
     words: tuple[str, ...]
     is_cc1: bool
+    options: tuple[tuple[str, ...], ...] = ()
     inputs: tuple[JobInput, ...] = ()
     output: str = ""
     side_outputs: tuple[SideOutput, ...] = ()
@@ -184,10 +195,11 @@ class Job:
 def jobs_of(
     clang: Path, words: Sequence[str], folder: Path, environment: Mapping[str, str] | None = None
 ) -> list[Job]:
-    """Asks clang for the jobs of a command. No job runs, and nothing is written.
+    """Asks clang for the jobs of a command. No job runs, and no file is written or removed.
 
-    Files that the driver itself writes, such as that of ``-MJ``, are in no job. clang reads
-    response files and configuration files: see :func:`has_readable_files`.
+    Files of the driver itself and serialised diagnostics are in no job: ``-MJ`` and
+    ``--serialize-diagnostics``. clang reads response files and configuration files: see
+    :func:`has_readable_files`.
 
     Args:
         clang: The driver.
@@ -199,7 +211,9 @@ def jobs_of(
         NotUnderstoodError: If clang refuses the command, or its answer is not understood.
     """
     command = [str(clang), "-###", *words]
-    variables = None if environment is None else dict(environment)
+    variables = {**os.environ} if environment is None else {**environment}
+    # "#" suppresses messages about the changes.
+    variables[OVERRIDES] = " ".join([variables.get(OVERRIDES, "#"), *_WITHOUT_REMOVALS])
     try:
         done = run_command(
             command, timeout=_SECONDS, cwd=folder, env=variables, text=False, check=False
@@ -288,6 +302,7 @@ class _Reader:
 
     program: str
     words: list[str]
+    options: list[tuple[str, ...]] = field(default_factory=list)
     inputs: list[JobInput] = field(default_factory=list)
     outputs: list[str] = field(default_factory=list)
     side_outputs: list[SideOutput] = field(default_factory=list)
@@ -305,6 +320,7 @@ class _Reader:
             self.program,
             tuple(self.words),
             is_cc1=True,
+            options=tuple(self.options),
             inputs=tuple(self.inputs),
             output=self.outputs[0] if len(self.outputs) == 1 else "",
             side_outputs=tuple(self.side_outputs),
@@ -321,35 +337,42 @@ class _Reader:
             self.outputs.append(self._value())
         elif word == "-x":
             self.language = self._value()
-        elif word == "-mllvm":
-            option = self._value()
-            match = _HARMLESS_LLVM.fullmatch(option)
-            if match is None or not _OF_LLVM_FILES.isdisjoint(match[1].split("-")):
-                self.unknown.append(f"{word} {option}")
-        elif word in _PLUGINS_IN_NEXT_WORD:
-            self.unknown.append(f"{word} {self._value()}")
         elif word in _OUTPUTS_IN_NEXT_WORD:
-            start = self.place
-            self.side_outputs.append(SideOutput(word, self._value(), range(start, start + 2)))
-        elif word in _FILES_IN_NEXT_WORD:
-            self.read_files.append(self._value())
-        elif word in _VALUES_IN_NEXT_WORD:
-            self._value()
+            self.side_outputs.append(SideOutput(word, self._value()))
         elif name + equals in _OUTPUTS_IN_SAME_WORD:
-            place = range(self.place, self.place + 1)
-            self.side_outputs.append(SideOutput(name + equals, value, place))
-        elif name + equals in _FILES_IN_SAME_WORD:
-            self.read_files.append(value)
+            self.side_outputs.append(SideOutput(name + equals, value))
         elif _ACTIONS.fullmatch(word) and word not in _NO_ACTIONS:
             self.actions.append(word)
+        else:
+            self.options.append(self._option(word))
+
+    def _option(self, word: str) -> tuple[str, ...]:
+        """Returns an option with its value."""
+        name, equals, value = word.partition("=")
+        if word in _FILES_IN_NEXT_WORD | _VALUES_IN_NEXT_WORD | _PLUGINS_IN_NEXT_WORD:
+            value = self._value()
+            if word in _FILES_IN_NEXT_WORD:
+                self.read_files.append(value)
+            elif word in _PLUGINS_IN_NEXT_WORD or (word == "-mllvm" and _may_write(value)):
+                self.unknown.append(f"{word} {value}")
+            return word, value
+        if name + equals in _FILES_IN_SAME_WORD:
+            self.read_files.append(value)
         elif not _is_harmless(name + equals):
             self.unknown.append(word)
+        return (word,)
 
     def _value(self) -> str:
         self.place += 1
         if self.place >= len(self.words):
             raise NotUnderstoodError(f"expected a value after {self.words[-1]} in a job of clang")
         return self.words[self.place]
+
+
+def _may_write(option: str) -> bool:
+    """Returns true if an option of LLVM may write files."""
+    match = _HARMLESS_LLVM.fullmatch(option)
+    return match is None or not _OF_LLVM_FILES.isdisjoint(match[1].split("-"))
 
 
 def _is_harmless(name: str) -> bool:

@@ -69,9 +69,9 @@ def test_side_outputs(folder):
         "-diagnostic-log-file": "-",
     }
     assert found.makes_object
-    for each in found.side_outputs:
-        said = " ".join(found.words[each.place.start : each.place.stop])
-        assert said in (f"{each.option} {each.path}", f"{each.option}{each.path}")
+    named = {option[0].partition("=")[0] for option in found.options}
+    assert named.isdisjoint(each.rstrip("=") for each in outputs) and "-sys-header-deps" in named
+    assert named.isdisjoint(("-o", "-x", "-emit-obj", "unit.c"))
 
 
 @pytest.mark.parametrize(
@@ -94,6 +94,27 @@ def test_words_that_may_write(folder, options, unknown):
     found = job(folder, f"-c unit.c {options}")
     assert found.unknown == unknown
     assert found.makes_object == options.startswith("-mllvm -inline-threshold=3")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *("-c unit.c -MJ known.h", "-c unit.c -MJknown.h", "-c unit.c @response"),
+        *("-c unit.c --serialize-diagnostics known.h", "-c unit.c -serialize-diagnostics known.h"),
+        *("-c unit.c -MD -MF known.h", "-c unit.c -o known.h", "unit.c -o known.h -save-temps"),
+    ],
+)
+def test_no_file_is_removed(folder, words):
+    (folder / "response").write_text("-MJ known.h")
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    assert jobs(folder, words) and jobs(folder, words, CCC_OVERRIDE_OPTIONS="# +-Os")
+    assert {path: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_archive_is_refused_before_it_is_removed(folder):
+    with pytest.raises(NotUnderstoodError, match="emit-static-lib"):
+        jobs(folder, "--emit-static-lib unit.c -o known.h")
+    assert (folder / "known.h").exists()
 
 
 def test_other_jobs(folder):

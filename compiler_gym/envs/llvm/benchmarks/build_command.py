@@ -24,8 +24,9 @@ from compiler_gym.util.clang_driver import (
 
 # Options whose effects are left to the environment, or which only make further files. clang itself
 # drops them, also from response files.
-_DROPPED = ("-save-temps", "-save-temps=obj", "-save-temps=cwd")
-_DROPPED = (*_DROPPED, *(f"-{word}" for word in _DROPPED))
+_DROPPED = tuple(
+    f"{dashes}save-temps{value}" for dashes in ("-", "--") for value in ("", "=obj", "=cwd")
+)
 
 # Code comes from one compiler in one step, without optimisation at link time.
 _PLAIN = ("-fno-lto", "-fintegrated-as")

@@ -21,9 +21,13 @@ from compiler_gym.mine.objective import Objective, Trial, Verdict
 from compiler_gym.mine.scripts import NONSENSE
 from compiler_gym.util import llvm_tools as llvm
 from compiler_gym.util.commands import CommandError, run_command
+from compiler_gym.util.confinement import Limits as ConfinedLimits
+from compiler_gym.util.confinement import run_confined
 
 ALL_INPUTS = tuple(map(str, range(INPUTS)))
 _SECONDS = 120
+RUN_LIMITS = ConfinedLimits(seconds=_SECONDS, memory_mib=2048, processes=16)
+"""The limits of a harness."""
 _LONG = "takes too long"
 _UNDEFINED = re.compile(NONSENSE)
 _FAST_MATH = re.compile(r"= f\w+ (?:\w+ )*?(?:fast|nnan|ninf|nsz|arcp|contract|afn|reassoc) ")
@@ -181,7 +185,11 @@ def run_inputs(
     """
     command: list[str | Path] = [program, str(repeats), *inputs]
     environment = {"ASAN_OPTIONS": "detect_leaks=0:symbolize=0"}
-    return read_results(run_command(command, _SECONDS, env=environment, check=False).stdout)
+    # A function that is called with random arguments may do anything.
+    done = run_confined(command, RUN_LIMITS, env=environment, any_addresses=True)
+    if done.limit == "time":
+        raise subprocess.TimeoutExpired(command, RUN_LIMITS.seconds)
+    return read_results(done.stdout.decode(errors="replace"))
 
 
 def _texts(results: Mapping[str, Result]) -> dict[str, str]:

@@ -1,8 +1,9 @@
 """Writes a C program that calls a function of textual IR with random inputs."""
 
-import ctypes
 import re
 from dataclasses import dataclass
+
+from compiler_gym.mine.pure_functions import PURE_FUNCTIONS, RESERVED_FUNCTIONS
 
 HARNESS = "harness.c"
 """The name of the program's file."""
@@ -31,7 +32,6 @@ _TYPES = {
     "ptr": "void *",
 }
 _MAX_PARAMETERS = 16
-# Other lines are output of the function.
 _RESULT = re.compile(
     r"^(\d+) (?:([0-9a-f]{16}) (\d+)|(takes too long|ended with \d+))$", re.MULTILINE
 )
@@ -63,7 +63,10 @@ class Signature:
 
 
 def write_harness(module: str, function: str) -> str:
-    """Returns the C program, which defines all that the module only declares.
+    """Returns the C program, which defines what the module only declares.
+
+    Of the C library, the function really calls those of :data:`PURE_FUNCTIONS`. Others only record
+    their arguments, and return something that depends on these.
 
     Its arguments are the number of repetitions, and the inputs, which are numbers as well. It
     prints a line for each input: the number, a digest of what the function returns, writes and
@@ -170,18 +173,22 @@ def _c_type(words: list[str], name: str) -> str:
 
 
 def _stub(signature: Signature, groups: dict[str, str]) -> str:
-    """Returns the definition of a function that is only declared; none for those of libc."""
+    """Returns the definition of a function that is only declared; none for pure ones of libc."""
     name = signature.name
-    if name.startswith("llvm.") or hasattr(ctypes.CDLL(None), name):
+    if name.startswith("llvm.") or name in PURE_FUNCTIONS:
         return ""
-    if "..." in signature.parameters:
-        raise NoHarnessError(f"it calls {name}, which takes any number of arguments")
+    if name in RESERVED_FUNCTIONS:
+        raise NoHarnessError(f"it calls {name}, which cannot be replaced")
+    kinds = [kind for kind in signature.parameters if kind != "..."]
+    is_variadic = len(kinds) < len(signature.parameters)
+    if is_variadic and not kinds:
+        raise NoHarnessError(f"it calls {name}, whose parameters are not known")
     attributes = signature.tail + " ".join(
         text for group, text in groups.items() if re.search(rf"{group}\b", signature.tail)
     )
     is_pure = "memory(none)" in attributes or "memory(read" in attributes
-    parameters = [f"{kind} p{index}" for index, kind in enumerate(signature.parameters)]
-    mixes = [_mix(kind, f"p{index}") for index, kind in enumerate(signature.parameters)]
+    parameters = [f"{kind} p{index}" for index, kind in enumerate(kinds)] + ["..."] * is_variadic
+    mixes = [_mix(kind, f"p{index}") for index, kind in enumerate(kinds)]
     result = signature.result
     head = f"{result} stub_{_identifier(name)}({', '.join(parameters) or 'void'})"
     lines = [f'{head} __asm__("{name}");', f"{head} {{", "  uint64_t before = digest;"]
@@ -293,15 +300,13 @@ static void fill(unsigned char *bytes, int index) {
 }
 static void report(void) {
   uint64_t cost = repeats ? elapsed : MAX_STEPS - (uint64_t)mined_left;
-  /* The function may have printed a part of a line. */
-  printf("\\n%llu %016llx %llu\\n", (unsigned long long)number, (unsigned long long)digest,
-         (unsigned long long)cost);
-  fflush(stdout);
+  /* The function may replace printf() and stdout. */
+  dprintf(1, "%llu %016llx %llu\\n", (unsigned long long)number, (unsigned long long)digest,
+          (unsigned long long)cost);
   _exit(0);
 }
 void mined_over(void) {
-  printf("\\n%llu takes too long\\n", (unsigned long long)number);
-  fflush(stdout);
+  dprintf(1, "%llu takes too long\\n", (unsigned long long)number);
   _exit(0);
 }
 @declaration@
@@ -364,7 +369,6 @@ int main(int argc, char **argv) {
   repeats = strtoul(argv[1], 0, 10);
   for (int i = 2; i < argc; i++) {
     number = strtoul(argv[i], 0, 10);
-    fflush(stdout);
     pid_t child = fork();
     if (child == 0) {
       struct itimerval limit = {{0, 0}, {0, MICROSECONDS}};
@@ -374,9 +378,9 @@ int main(int argc, char **argv) {
     int status = 0;
     waitpid(child, &status, 0);
     if (WIFSIGNALED(status) && WTERMSIG(status) == SIGVTALRM) {
-      printf("%llu takes too long\\n", (unsigned long long)number);
+      dprintf(1, "%llu takes too long\\n", (unsigned long long)number);
     } else if (status != 0) {
-      printf("%llu ended with %d\\n", (unsigned long long)number, status);
+      dprintf(1, "%llu ended with %d\\n", (unsigned long long)number, status);
     }
   }
   return 0;

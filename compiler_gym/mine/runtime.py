@@ -15,7 +15,7 @@ from itertools import takewhile
 from pathlib import Path
 
 from compiler_gym.errors import EnvironmentNotSupported
-from compiler_gym.mine.checks import reference_results
+from compiler_gym.mine.checks import RUN_LIMITS, reference_results
 from compiler_gym.mine.counting import COUNTER, HARNESS_OPTIONS, Counter
 from compiler_gym.mine.decisions import Decision, Effect, Saving, Tools, known_speed_decisions
 from compiler_gym.mine.harness import (
@@ -31,6 +31,7 @@ from compiler_gym.mine.reduction import extract
 from compiler_gym.mine.scripts import fill_script
 from compiler_gym.util import llvm_tools as llvm
 from compiler_gym.util.commands import CommandError, run_command
+from compiler_gym.util.confinement import confining_program
 
 _MACHINES = ("x86_64", "amd64")
 _SECONDS = 120
@@ -39,7 +40,8 @@ _SYMBOL = re.compile(r"^define [^@]*@([\w.$-]+)\(", re.MULTILINE)
 _SCRIPT = """\
 {head}
 # Exit code 0: the decision saves {least} % of the executed instructions or more, and one in each
-# call. Another LLVM: CLANG=... OPT=... {name}
+# call. Another LLVM: CLANG=... OPT=... {name}. The function runs with your rights, or without any:
+# CONFINE=.../compiler_gym-confine {name}
 set -o pipefail
 clang=${CLANG:-{clang}}
 opt=${OPT:-{opt}}
@@ -59,7 +61,11 @@ END
     printf '.globl {entry}\\n.set {entry}, {function}\\n'
   } >"$1.counted.s"
   "$clang" {options} "$1.counted.s" "$harness" -lm -o "$1" 2>/dev/null || return 1
-  "./$1" 0 $inputs >"$1.txt"
+  if [ -n "$CONFINE" ]; then
+    "$CONFINE" --folder="$PWD" {limits} -- "$PWD/$1" 0 $inputs >"$1.txt"
+  else
+    "./$1" 0 $inputs >"$1.txt"
+  fi
 }
 count before || exit 1
 count after || exit 1
@@ -179,7 +185,11 @@ class Runtime(Objective):
         counter = Counter.of(trial.module, trial.function, trial.folder, trial.tools)
         if counter is None:
             return None
-        return {"HARNESS": str(counter.harness), "INPUTS": " ".join(counter.baseline.steps)}
+        return {
+            "HARNESS": str(counter.harness),
+            "INPUTS": " ".join(counter.baseline.steps),
+            "CONFINE": str(confining_program()),
+        }
 
     def script(self, trial: Trial, is_guarded: bool) -> str:
         """Returns the script that tells whether a decision saves instructions."""
@@ -191,6 +201,7 @@ class Runtime(Objective):
             "options": " ".join(HARNESS_OPTIONS),
             "entry": ENTRY,
             "function": trial.function,
+            "limits": " ".join(RUN_LIMITS.arguments()),
         }
         return fill_script(_SCRIPT, trial, is_guarded, "-S", ("before.s", "after.s"), more)
 

@@ -177,7 +177,7 @@ _SCOPED_LANDLOCK = 6
 @functools.cache
 def _protections(modes: tuple[str, ...]) -> Protections:
     with _empty_folder() as folder, _report() as report:
-        command = [_program(), f"--folder={folder}", f"--report={report.write}", "--probe"]
+        command = [confining_program(), f"--folder={folder}", f"--report={report.write}", "--probe"]
         with Popen([*map(str, command), *modes], pass_fds=[report.write], env={}) as process:
             report.read(_PROBE_SECONDS)
             process.wait()
@@ -249,7 +249,7 @@ def run_confined(
         process = stack.enter_context(
             Popen(
                 [
-                    _program(),
+                    confining_program(),
                     f"--folder={folder}",
                     f"--report={report.write}",
                     *limits.arguments(),
@@ -284,7 +284,12 @@ def _readable(paths: Sequence[Path]) -> Iterator[str]:
             yield f"--read={path.resolve()}"
 
 
-def _program() -> Path:
+def confining_program() -> Path:
+    """Returns the path of ``compiler_gym-confine``.
+
+    Raises:
+        EnvironmentNotSupported: It is not installed.
+    """
     return find_service_binary(_PROGRAM)
 
 

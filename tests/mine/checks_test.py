@@ -1,10 +1,12 @@
 """Tests of the checks: savings that come from undefined behaviour, and wrong results."""
 
+import platform
+
 import pytest
 
-from compiler_gym.mine.checks import check, compare_results, why_undefined
+from compiler_gym.mine.checks import check, compare_results, reference_results, why_undefined
 from compiler_gym.mine.decisions import Decision, Kind, Tools, compile_with
-from compiler_gym.mine.harness import NoHarnessError, read_results, write_harness
+from compiler_gym.mine.harness import INPUTS, NoHarnessError, read_results, write_harness
 from compiler_gym.mine.objective import Trial
 from compiler_gym.mine.size import SIZE
 from compiler_gym.util import llvm_tools as tools
@@ -88,13 +90,79 @@ def test_a_saving_by_undefined_behaviour_is_bogus(tmp_path):
     [
         ("define <4 x i32> @f(<4 x i32> %x) {\n", "the type"),
         ("define void @f(ptr byval(i32) %x) {\n", "special way"),
-        ("define void @f() {\n  ret void\n}\ndeclare void @g(i32, ...)\n", "any number"),
+        ("define void @f() {\n  ret void\n}\ndeclare void @g(...)\n", "parameters are not known"),
+        ("define void @f() {\n  ret void\n}\ndeclare i32 @fork()\n", "cannot be replaced"),
         ("define void @g() {\n", "does not define f"),
     ],
 )
 def test_functions_that_cannot_be_called(text, why):
     with pytest.raises(NoHarnessError, match=why):
         write_harness(text, "f")
+
+
+_DANGEROUS = """
+@path = private constant [PLACES x i8] c"PATH\\00"
+@stdout = external global ptr
+declare i32 @unlink(ptr)
+declare i32 @remove(ptr)
+declare i32 @kill(i32, i32)
+declare i32 @system(ptr)
+declare i32 @printf(ptr, ...)
+declare i64 @strlen(ptr)
+declare void @exit(i32) noreturn
+define i64 @f(i32 %x) {
+  %1 = call i32 @unlink(ptr @path)
+  %2 = call i32 @remove(ptr @path)
+  %3 = call i32 @system(ptr @path)
+  %4 = call i32 @kill(i32 -1, i32 9)
+  %5 = call i32 (ptr, ...) @printf(ptr @path, i32 %x)
+  %6 = call i64 @strlen(ptr @path)
+  store i64 %6, ptr @stdout
+  %7 = icmp sgt i32 %x, 3
+  br i1 %7, label %end, label %rest
+end:
+  call void @exit(i32 5)
+  unreachable
+rest:
+  ret i64 %6
+}
+"""
+
+
+def test_only_pure_functions_of_libc_are_called(tmp_path):
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    module = tmp_path / "module.ll"
+    text = _DANGEROUS.replace("PLACES", str(len(str(victim)) + 1)).replace("PATH", str(victim))
+    module.write_text(_HEAD + text)
+    assert 'strlen"' not in write_harness(module.read_text(), "f")
+    results, _ = reference_results(module, "f", tmp_path)
+    assert victim.read_text() == "precious"
+    assert len(results) == INPUTS
+    assert all(each.is_defined for each in results.values())
+    assert len({each.text for each in results.values()}) > 2
+
+
+_ESCAPING = """
+define i32 @f(i32 %x) {
+  %1 = call i64 asm sideeffect "syscall", "={rax},{rax},{rdi},~{rcx},~{r11}"(i64 87, ptr @path)
+  %2 = trunc i64 %1 to i32
+  ret i32 %2
+}
+"""
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="has system calls of x86-64")
+def test_harnesses_are_confined(tmp_path):
+    """A function that makes system calls itself removes nothing."""
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    module = tmp_path / "module.ll"
+    path = f'@path = private constant [{len(str(victim)) + 1} x i8] c"{victim}\\00"\n'
+    module.write_text(_HEAD + path + _ESCAPING)
+    results, _ = reference_results(module, "f", tmp_path)
+    assert victim.read_text() == "precious"
+    assert len(results) == INPUTS
 
 
 def test_output_of_the_function_is_no_result():

@@ -86,7 +86,7 @@ class Target:
         self.program = folder / "attacks"
         shutil.copy(Path(__file__).with_name("attacks"), self.program)
         self.confine = folder / "confine"
-        shutil.copy(confinement._program(), self.confine)
+        shutil.copy(confinement.confining_program(), self.confine)
 
     @property
     def port(self) -> str:
@@ -132,7 +132,7 @@ def target(request) -> Iterator[Target]:
         with tempfile.TemporaryDirectory(dir="/tmp") as name:
             target = Target(Path(name), user)
             target.system = system
-            patch.setattr(confinement, "_program", lambda: target.confine)
+            patch.setattr(confinement, "confining_program", lambda: target.confine)
             patch.setattr(confinement, "_empty_folder", target.empty_folder)
             patch.setattr(
                 confinement, "Popen", lambda cmd, **rest: Popen(cmd, **rest, **_as_user(user))

@@ -331,11 +331,12 @@ def _search(
     from compiler_gym.tuning.size.evaluator import Budget, Evaluator
     from compiler_gym.tuning.size.linking import trial_linker
     from compiler_gym.tuning.size.memory import open_memory
+    from compiler_gym.tuning.size.minimise import ENDS
     from compiler_gym.tuning.size.objective import Objective
     from compiler_gym.tuning.size.optimizer import Optimizer
     from compiler_gym.tuning.size.ranking import shipped_ranking
 
-    compilation, budget = compilation_of(clang, command), Budget(seconds, evaluations)
+    compilation, budget = compilation_of(clang, command), Budget(seconds, evaluations, ENDS)
     objective, advice = Objective(settings.objective()), settings.advice()
     memory = None
     if settings.with_memory():

@@ -82,8 +82,8 @@ def optimize(
     budget: Annotated[
         str | None,
         typer.Option(
-            help="Time limit for each program, such as 60s, 2m or 500ms. By default none; 60s for "
-            "runtime.",
+            help="Time limit for each program, such as 60s, 2m or 500ms, with the time to leave "
+            "parts out and to measure them for --html. By default none; 60s for runtime.",
             callback=_seconds,
         ),
     ] = None,
@@ -245,6 +245,7 @@ def optimize(
         with_experimental=experimental,
         with_memory=memory,
         may_drop_weak=drop_weak_symbols,
+        with_page=html is not None,
         is_quiet=as_json,
     )
     if is_project:

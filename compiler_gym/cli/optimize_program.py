@@ -3,6 +3,7 @@
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,6 +17,7 @@ from compiler_gym.tuning.size.image import estimate_changed_cycles
 from compiler_gym.tuning.size.inputs import Check, Input, all_of
 from compiler_gym.tuning.size.linking import LinkedSize, Linker, trial_linker
 from compiler_gym.tuning.size.memory import Memory, open_memory
+from compiler_gym.tuning.size.minimise import ENDS
 from compiler_gym.tuning.size.object_file import (
     FunctionChange,
     ObjectFile,
@@ -31,6 +33,8 @@ from compiler_gym.tuning.speed.workload import Slowdown, SlowdownLimit
 from compiler_gym.util import llvm_tools
 from compiler_gym.util.shell_format import join_cmd, plural
 from compiler_gym.util.tabulate import html_table
+
+_ENDS_WITH_PAGE = (0.6, 0.8, 1.0)
 
 NOT_REPEATED = (
     "The command below does not make the same bytes, because the object file was compiled from "
@@ -110,6 +114,7 @@ class Product:
 # Progress messages of ``compiler-gym optimize``.
 
 _SECONDS_BETWEEN_LINES = 5
+_LONG_SECONDS = 60
 
 
 class Progress:
@@ -132,6 +137,11 @@ class Progress:
 
     def __exit__(self, *_: object) -> None:
         self._status.stop()
+
+    def tell(self, text: str) -> None:
+        """Prints a line that stays, unless it is empty."""
+        if text and (self._status.console.is_terminal or not self._is_quiet):
+            self._status.console.print(text, soft_wrap=True)
 
     def show(self, text: str, picture: str = "") -> None:
         """Shows the current state.
@@ -173,6 +183,7 @@ class Settings:
         with_experimental: Use experimental options.
         with_memory: Begin with the decisions for a former version of a source.
         may_drop_weak: Allow that weak symbols are missing that clang's object file exports.
+        with_page: Leave time for a page about the result.
         is_quiet: Show progress on terminals only.
     """
 
@@ -187,6 +198,7 @@ class Settings:
     with_experimental: bool
     with_memory: bool
     may_drop_weak: bool
+    with_page: bool
     is_quiet: bool
 
 
@@ -326,7 +338,8 @@ def optimize_program(
     objective = settings.objective or Objective.ALL
     linker = settings.linker if objective is Objective.LINKED else None
     with tempfile.TemporaryDirectory(prefix="compiler_gym-") as folder:
-        budget = Budget(settings.seconds, settings.evaluations)
+        ends = _ENDS_WITH_PAGE if settings.with_page else ENDS
+        budget = Budget(settings.seconds, settings.evaluations, ends)
         with (
             Evaluator(
                 compilation,
@@ -351,7 +364,7 @@ def optimize_program(
                 ranking=shipped_ranking(),
                 watch=lambda search: progress.show(*_progress(search, Path(target.name))),
             )
-            is_finished = _run(search)
+            is_finished = _run(search, lambda: progress.tell(_estimate(search, settings)))
             seconds = budget.passed
             search.remember()
         write_object(search.best, target)
@@ -386,9 +399,32 @@ def _memory(compilation: Compilation, settings: Settings, objective: Objective) 
     return open_memory(compilation, *facts)
 
 
-def _run(search: Optimizer) -> bool:
-    """Searches. Returns False if Ctrl-C ended the search after a first result."""
+def _estimate(search: Optimizer, settings: Settings) -> str:
+    """Returns how long a search may take; empty if that is short, or limited by time alone."""
+    seconds = search.evaluator.seconds
+    if settings.evaluations is None:
+        return ""
+    # As many evaluations, up to a limit, leave parts out, and half as many measure the rest.
+    runs = settings.evaluations + 1.5 * min(settings.evaluations, 30)
+    total = min(runs * seconds / settings.jobs, settings.seconds)
+    if total < _LONG_SECONDS:
+        return ""
+    about = f"{total:.0f} s" if total < 2 * _LONG_SECONDS else f"{total / 60:.0f} min"
+    return (
+        f"This takes about {about}: {plural(settings.evaluations, 'evaluation')} of {seconds:.1f} "
+        f"s, {settings.jobs} at a time. --evaluations and --budget limit it."
+    )
+
+
+def _run(search: Optimizer, tell: Callable[[], None]) -> bool:
+    """Searches. Returns False if Ctrl-C ended the search after a first result.
+
+    Args:
+        search: The search.
+        tell: Called before it.
+    """
     search.start()
+    tell()
     sys.stderr.write(search.evaluator.messages)  # Warnings of clang.
     try:
         search.run()

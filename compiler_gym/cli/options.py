@@ -16,6 +16,7 @@ from compiler_gym.envs.llvm.benchmarks.bitcode import SOURCE_SUFFIXES
 from compiler_gym.envs.llvm.datasets.kernels_dataset import KERNELS_PATH
 from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets, get_llvm_datasets
 from compiler_gym.envs.llvm.specs import observation_spaces, reward_spaces
+from compiler_gym.service.transport.connection_opts import ConnectionOpts
 from compiler_gym.tuning.policies.policy import SHIPPED
 from compiler_gym.util.registration import COMPILER_GYM_ENVS, make
 
@@ -97,8 +98,37 @@ DropWeakOption = Annotated[
 ]
 ServiceOption = Annotated[
     str | None,
-    typer.Option("--service", help="The host:port of a running service to use."),
+    typer.Option(
+        "--service",
+        help="The host:port of a running service to use. Files for a token and TLS follow after "
+        "commas: localhost:8080,token_file=token,tls_ca_file=service.pem",
+    ),
 ]
+
+
+_SERVICE_FILES = ("token_file", "tls_ca_file", "tls_certificate_file", "tls_key_file")
+
+
+def service_settings(text: str) -> tuple[str, ConnectionOpts]:
+    """Returns the address in the value of ``--service``, and the files for its token and TLS.
+
+    Raises:
+        ValueError: If a word after the address names no such file.
+        FileNotFoundError: If a file does not exist.
+    """
+    address, *words = text.split(",")
+    files: dict[str, Path] = {}
+    for word in words:
+        name, _, file = word.partition("=")
+        if name not in _SERVICE_FILES or not file:
+            raise ValueError(
+                f"--service: expected {', '.join(_SERVICE_FILES)} with a file, got {word!r}; try "
+                f"{address},token_file=FILE"
+            )
+        files[name] = Path(file).expanduser()
+        if not files[name].is_file():
+            raise FileNotFoundError(f"--service: {name}: there is no file {file}")
+    return address, ConnectionOpts.model_validate(files)
 
 
 def program_uri(name: str) -> str:
@@ -147,13 +177,14 @@ def opened_env(id: str, service: str | None = None, **arguments: Any) -> Iterato
 
     Args:
         id: Its id.
-        service: The address of a service to use.
+        service: The service to use, as :func:`service_settings` reads it.
         **arguments: Arguments of the environment. None is ignored.
 
     Raises:
         Exception: Any error of :func:`compiler_gym.make`.
     """
-    arguments["service"] = service
+    if service is not None:
+        arguments["service"], arguments["connection_settings"] = service_settings(service)
     given = {name: value for name, value in arguments.items() if value is not None}
     with working_on(f"starting {id}"):
         env = make(id, **given)

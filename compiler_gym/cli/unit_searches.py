@@ -17,8 +17,8 @@ _POLL_SECONDS = 0.02
 _MOST_OF_AVERAGE = 10
 
 # Runs of clang for a unit: without a change, for bitcode and from it; and one for each evaluation
-# of the search, and for half as many to leave out what does nothing.
-_RUNS, _RUNS_OF_AN_EVALUATION = 3, 1.5
+# of the search, and for as many, up to a limit, to leave out what does nothing.
+_RUNS, _MOST_TO_LEAVE_OUT = 3, 30
 _SECONDS_TO_START = 1.0  # The time in which Python has started.
 
 
@@ -30,7 +30,7 @@ class _Search:
     @property
     def seconds(self) -> float:
         """The estimated processor time."""
-        runs = _RUNS + _RUNS_OF_AN_EVALUATION * self.evaluations
+        runs = _RUNS + self.evaluations + min(self.evaluations, _MOST_TO_LEAVE_OUT)
         return _SECONDS_TO_START + runs * self.unit.seconds
 
 

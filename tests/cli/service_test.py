@@ -8,6 +8,7 @@ import socket
 import subprocess
 
 import compiler_gym
+from compiler_gym.service.transport.connection_opts import ConnectionOpts
 from tests.cli.conftest import command
 from tests.processes import descendants, is_running, wait_until
 
@@ -46,7 +47,30 @@ def test_serves_until_ctrl_c(run):
     wait_until(lambda: not any(map(is_running, started)))
 
 
+def test_a_service_with_a_token_and_tls(run, fails, environment):
+    (environment / "token").write_text("0123456789abcdef")
+    (environment / "token").chmod(0o600)
+    kind = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2")
+    names = ("-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost")
+    files = ("-keyout", "service.key", "-out", "service.pem")
+    subprocess.run(["openssl", "req", "-x509", *kind, *names, *files], check=True)
+    own = {"token_file": "token", "tls_certificate": "service.pem", "tls_key": "service.key"}
+    flags = [f"--{name}={environment / file}" for name, file in own.items()]
+    settings = ConnectionOpts(script_args=["--port=0", *flags])
+    with compiler_gym.make("llvm-v0", connection_settings=settings) as env:
+        folder = env.unwrapped.service.service.working_dir
+        address = f"localhost:{(folder / 'port.txt').read_text().strip()}"
+        with_tls = f"{address},tls_ca_file=service.pem"
+        said = run("service", "--service", f"{with_tls},token_file=token").stdout
+        assert f"address   {address}\n" in said
+        assert "token" in fails("service", "--service", with_tls)
+
+
 def test_wrong_arguments(fails):
+    assert "expected token_file, tls_ca_file," in fails("service", "--service", "a:1,token=x")
+    assert "tls_ca_file: there is no file x.pem" in fails(
+        "service", "--service", "a:1,tls_ca_file=x.pem"
+    )
     assert "Give either --port or --service" in fails(
         "service", "--port", "0", "--service", "localhost:1", code=2
     )

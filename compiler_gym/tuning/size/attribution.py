@@ -21,7 +21,7 @@ from compiler_gym.tuning.size.object_file import (
 from compiler_gym.tuning.size.optimizer import Optimizer
 from compiler_gym.util.shell_format import plural
 
-_MAX_LEFT_OUT = 32
+_LEAST_LEFT_OUT, _MAX_LEFT_OUT = 4, 32
 _MAX_ESTIMATES = 200
 
 
@@ -167,6 +167,7 @@ def attribute(search: Optimizer, linker: Linker | None, jobs: int) -> Findings:
         ) as evaluator:
             before = evaluator.evaluate_source()
             after = next(iter(evaluator.evaluate([search.best.change])), None)
+            evaluator.budget = search.evaluator.budget.after(2)
             if after is None:
                 raise RuntimeError(
                     "clang does not make the result again that it made in the search"
@@ -176,6 +177,7 @@ def attribute(search: Optimizer, linker: Linker | None, jobs: int) -> Findings:
                 evaluator,
                 search.size,
                 lambda evaluation: objective.of_functions(evaluation.object),
+                max(_LEAST_LEFT_OUT, min(_MAX_LEFT_OUT, search.evaluator.budget.used // 2)),
             )
         images = _images(before, after, linker)
         # What a trial links has no names of functions from elsewhere, which assembly should have.
@@ -209,6 +211,7 @@ def measure_effects(
     evaluator: Evaluator,
     size: Callable[[Evaluation], int],
     sizes: Callable[[Evaluation], Mapping[str, int]],
+    limit: int = _MAX_LEFT_OUT,
 ) -> tuple[list[Effect], int]:
     """Leaves each decision of a change out, one at a time.
 
@@ -217,23 +220,25 @@ def measure_effects(
 
     Args:
         best: The result.
-        evaluator: Runs clang, without a budget.
+        evaluator: Runs clang, within its budget.
         size: Returns the size of a result.
         sizes: Returns the size of each function of a result.
+        limit: The maximum number of decisions to leave out.
 
     Returns:
         The effects, the largest saving first, and the number of decisions that were not measured
-        because there are too many.
+        because there are too many, or because the time was over.
     """
     decisions = [*_decisions(best.change, evaluator)]
-    measured = decisions[:_MAX_LEFT_OUT]
+    measured = decisions[:limit]
     found = {each.change: each for each in evaluator.evaluate([change for *_, change in measured])}
     effects = [
         _effect(text, symbol, best, found.get(change), size, sizes)
         for text, symbol, change in measured
+        if change in found or not evaluator.budget.is_cut
     ]
     effects.sort(key=lambda each: (-(each.saved or 0), each.decision, each.symbol))
-    return effects, len(decisions) - len(measured)
+    return effects, len(decisions) - len(effects)
 
 
 def _effect(

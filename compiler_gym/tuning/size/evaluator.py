@@ -43,17 +43,24 @@ class Budget:
     """The limits of a search: time and evaluations.
 
     Args:
-        seconds: The time limit, which starts now.
+        seconds: The time limit, which starts now, of the search and the work after it.
         evaluations: The maximum number of runs of clang with changes; None for no limit.
+        ends: The shares of the time at which the search and each step after it have to end.
 
     Attributes:
         used: The evaluations so far.
         is_cut: True if the time limit ended the search. The result is then not reproducible.
     """
 
-    def __init__(self, seconds: float = math.inf, evaluations: int | None = None):
+    def __init__(
+        self,
+        seconds: float = math.inf,
+        evaluations: int | None = None,
+        ends: Sequence[float] = (1.0,),
+    ):
         self._start = time.monotonic()
         self._seconds = seconds
+        self._ends = ends
         self._evaluations = evaluations
         self.used = 0
         self.is_cut = False
@@ -65,8 +72,18 @@ class Budget:
 
     @property
     def seconds_left(self) -> float:
-        """The remaining seconds; not positive if there are none."""
-        return self._seconds - self.passed
+        """The remaining seconds of the search; not positive if there are none."""
+        return self._seconds * self._ends[0] - self.passed
+
+    def after(self, step: int, evaluations: int | None = None) -> "Budget":
+        """Returns the budget of a step after the search.
+
+        Args:
+            step: The number of the step, from 1. Those without an end of their own have the last.
+            evaluations: Its maximum number of runs of clang with changes; None for no limit.
+        """
+        end = self._ends[min(step, len(self._ends) - 1)]
+        return Budget(max(0.0, self._seconds * end - self.passed), evaluations)
 
     @property
     def is_over(self) -> bool:
@@ -128,6 +145,7 @@ class Evaluator:
     Attributes:
         unit: The bitcode of the source; None if clang compiles it to other code than the source.
         messages: The messages of clang about the source.
+        seconds: The time that clang took for the object file of the bitcode, or of the source.
         failed: The number of failed evaluations.
         timed_out: The number of those that exceeded the limit of 10 minutes.
         watch: Called with each evaluation, and with None for a failed one.
@@ -153,6 +171,7 @@ class Evaluator:
         self.timed_out = 0
         self.unit: Path | None = None
         self.messages = ""
+        self.seconds = 0.0
         self.watch: Callable[[Evaluation | None], None] = lambda _: None
         self._linker = linker
         self._trial = trial
@@ -189,12 +208,13 @@ class Evaluator:
             EnvironmentNotSupported: If reading it needs a tool that is not installed.
         """
         path = self._folder / "source.o"
+        start = time.monotonic()
         try:
             done = run_command(self.compilation.command(path), timeout=_SOURCE_LIMIT_SECONDS)
         except CommandError as error:
             source = self.compilation.source
             raise BenchmarkInitError(f"{source} does not compile. {error.said}") from error
-        self.messages = done.stderr
+        self.messages, self.seconds = done.stderr, time.monotonic() - start
         evaluation = self._read_source(path)
         self.unit = self._make_unit(evaluation.object)
         self._keep_weak(evaluation.object.exported)
@@ -217,12 +237,16 @@ class Evaluator:
         try:
             if self._given_unit is None:
                 run_started(self.compilation.unit_command(unit), timeout=_SOURCE_LIMIT_SECONDS)
-            command = self.compilation.command_of_unit(unit, result)
+            command, start = self.compilation.command_of_unit(unit, result), time.monotonic()
             run_started(command, timeout=_SOURCE_LIMIT_SECONDS)
+            seconds = time.monotonic() - start
         except subprocess.SubprocessError:
             return None
         made = read_object(result)
-        return unit if (made.code, made.all) == (expected.code, expected.all) else None
+        if (made.code, made.all) != (expected.code, expected.all):
+            return None
+        self.seconds = seconds
+        return unit
 
     def _keep_weak(self, exported: frozenset[str]) -> None:
         """Keeps the weak symbols that clang's object file exports."""
@@ -296,11 +320,13 @@ class Evaluator:
     def outside_budget(self, evaluations: int) -> Iterator[Budget]:
         """Uses another budget in the ``with`` block, whose evaluations are not passed to ``watch``.
 
+        Its time is that of the first step after the search.
+
         Args:
             evaluations: The number of runs of clang with changes.
         """
         own, watch = self.budget, self.watch
-        self.budget, self.watch = Budget(evaluations=evaluations), lambda _: None
+        self.budget, self.watch = own.after(1, evaluations), lambda _: None
         try:
             yield self.budget
         finally:

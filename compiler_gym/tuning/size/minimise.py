@@ -5,17 +5,22 @@ several pieces, such as decisions about calls, are then split.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
 from compiler_gym.tuning.size.compilation import NO_CHANGE, Change, adjustment
-from compiler_gym.tuning.size.evaluator import Budget, Evaluation, Evaluator
+from compiler_gym.tuning.size.evaluator import Evaluation, Evaluator
 from compiler_gym.tuning.size.moves import list_functions
 from compiler_gym.util.shell_format import plural
 
-# To leave parts out, and once more to measure what is left.
-_MIN_EVALUATIONS, _MAX_EVALUATIONS = 24, 30
+# To leave parts out, and as many to measure what is left.
+_MAX_EVALUATIONS = 30
+_LEAST_MEASURED = 8
+
+ENDS = (0.75, 1.0)
+"""The shares of the time at which a search and its minimisation have to end."""
 
 Piece = TypeVar("Piece")
 Cost = Callable[[Evaluation], tuple[int, int]]
@@ -46,11 +51,11 @@ def minimise(
 ) -> tuple[Evaluation, list[Part]]:
     """Leaves out of a result the parts of its change that cost nothing to leave out.
 
-    That takes as many evaluations as the search had, but at least 24 and at most 30, and as many
-    more to measure the parts that are left. If some of these turn out to cost nothing, they are
+    That takes as many evaluations as the search had, but at most 30. To measure the parts that are
+    left takes half as many, but at least 8. If some of these turn out to cost nothing, they are
     left out, and the rest is measured again. To find out which can go together takes a few more.
-    These evaluations do not count as those of the search. If the clock ended the search, there is
-    no least number.
+    These evaluations do not count as those of the search. All of it ends with the time for the
+    first step after the search. If there is none left, nothing is left out or measured.
 
     Args:
         evaluator: The evaluator of the search.
@@ -67,16 +72,17 @@ def minimise(
     Raises:
         KeyboardInterrupt: After Ctrl-C.
     """
-    limit = _limit(evaluator.budget)
+    used = evaluator.budget.used
+    limit = min(_MAX_EVALUATIONS, used)
     functions = list_functions(evaluator) if best.change.functions else {}
     search = _Minimiser(evaluator, limit, cost, sizes, is_right, functions)
-    with evaluator.outside_budget(limit):
+    with search.judging():
         while (small := search.drop_free(best)) is not best:
             best = small  # Without one part, others may have become free.
     if not with_costs:
         return best, []
     while True:
-        with evaluator.outside_budget(limit):
+        with evaluator.outside_budget(min(_MAX_EVALUATIONS, max(_LEAST_MEASURED, used // 2))):
             measured = search.measure(best)
         small = search.drop(best, [each.change for each in measured if each.is_free])
         if small is best:
@@ -216,8 +222,16 @@ class _Minimiser:
 
     def drop(self, best: Evaluation, parts: Sequence[Change]) -> Evaluation:
         """Leaves out all parts, or as many as can go together, with evaluations of its own."""
-        with self._evaluator.outside_budget(self._limit):
+        with self.judging():
             return self._drop(best, parts)
+
+    @contextmanager
+    def judging(self) -> Iterator[None]:
+        """Has a budget of its own. If its time ends, others may find other results."""
+        outer = self._evaluator.budget
+        with self._evaluator.outside_budget(self._limit) as budget:
+            yield
+        outer.is_cut |= budget.is_cut
 
     def _drop(self, best: Evaluation, parts: Sequence[Change]) -> Evaluation:
         if not parts:
@@ -235,11 +249,6 @@ class _Minimiser:
         if found.change not in self._wrong and not self._is_right(found):
             self._wrong.add(found.change)
         return found.change not in self._wrong
-
-
-def _limit(budget: Budget) -> int:
-    least = 0 if budget.seconds_left <= 0 else _MIN_EVALUATIONS
-    return min(_MAX_EVALUATIONS, max(least, budget.used))
 
 
 def _halves(part: Change) -> list[Change]:

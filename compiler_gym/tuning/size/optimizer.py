@@ -199,7 +199,7 @@ class Optimizer:
                 break
 
     def minimise(self, with_costs: bool = True) -> None:
-        """Leaves out of the best what costs nothing to leave out. The budget does not matter.
+        """Leaves out of the best what costs nothing to leave out, in the first step after it.
 
         Args:
             with_costs: Whether to measure what each part of the rest is worth.

@@ -10,6 +10,7 @@ from compiler_gym.distributed.worker import Worker
 from compiler_gym.tuning.size.compilation import Change, Compilation
 from compiler_gym.tuning.size.evaluator import Budget, Evaluator
 from compiler_gym.tuning.size.linking import trial_linker
+from compiler_gym.tuning.size.minimise import ENDS
 from compiler_gym.tuning.size.objective import Objective
 from compiler_gym.tuning.size.optimizer import Optimizer
 from compiler_gym.tuning.size.ranking import shipped_ranking
@@ -85,7 +86,7 @@ class Optimization:
             with Evaluator(
                 compilation,
                 Path(name),
-                Budget(self.seconds, self.evaluations),
+                Budget(self.seconds, self.evaluations, ENDS),
                 trial=trial_linker(self.options),
                 read=self.objective.read,
                 may_drop_weak=self.may_drop_weak,

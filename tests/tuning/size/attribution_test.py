@@ -2,7 +2,6 @@
 
 import pytest
 
-from compiler_gym.tuning.size import attribution
 from compiler_gym.tuning.size.attribution import measure_effects
 from compiler_gym.tuning.size.compilation import Change
 from compiler_gym.tuning.size.inlining import list_call_sites
@@ -76,13 +75,12 @@ def test_passes_that_are_left_out_of_functions(evaluator):
         assert dict(effect.functions) == {k: v for k, v in differences.items() if v}
 
 
-def test_clang_that_fails_and_too_many_decisions(evaluator, monkeypatch):
-    monkeypatch.setattr(attribution, "_MAX_LEFT_OUT", 1)
+def test_clang_that_fails_and_too_many_decisions(evaluator):
     change = Change(passes=("instcombine", "no-such-pass"))
     best = evaluator.evaluate_source()
     # Without its first pass, clang fails because of the second.
     (effect,), unmeasured = measure_effects(
-        type(best)(change, best.object, best.path), evaluator, size, sizes
+        type(best)(change, best.object, best.path), evaluator, size, sizes, limit=1
     )
     assert (effect.decision, effect.saved, unmeasured) == ("instcombine", None, 1)
 

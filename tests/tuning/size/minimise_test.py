@@ -1,5 +1,8 @@
 """Changes without the parts that do nothing."""
 
+import math
+import time
+
 import pytest
 
 from compiler_gym.tuning.size.compilation import Change
@@ -44,17 +47,23 @@ class Pretended(Evaluator):
         self.size = size
 
     def _evaluate(self, change, path):
+        if self.budget.seconds_left <= 0:
+            return None, not self.budget.cut()
         size = self.size(change)
         return Evaluation(change, ObjectFile(size, size, {}, "", ""), path), True
 
 
-def minimised(size, change, folder, is_right=lambda _: True, budget=None):
-    """Returns the change that is left, its parts, and how many evaluations that took."""
-    with Pretended(size, folder, budget or Budget()) as evaluator:
+USED = 24
+
+
+def minimised(size, change, folder, is_right=lambda _: True):
+    """Returns the change that is left, and its parts, after a search of 24 evaluations."""
+    with Pretended(size, folder, Budget()) as evaluator:
         (best,) = evaluator.evaluate([change])
         tried = evaluator.budget
+        tried.used = USED
         small, parts = minimise(evaluator, best, Objective.TEXT.cost, lambda _: {}, is_right)
-        assert evaluator.budget is tried and tried.used == 1
+        assert evaluator.budget is tried and tried.used == USED and not tried.is_cut
         assert small.object.text <= best.object.text
     return small.change, {part.name: part.cost for part in parts}
 
@@ -137,29 +146,48 @@ def test_only_checked_results_replace_the_change(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("used", "seconds", "limit"), [(1, 60, 24), (26, 60, 26), (40, 60, 30), (1, 0, 1), (40, 0, 30)]
+    ("used", "seconds", "limit", "measured"),
+    [(1, 60, 1, 8), (2, 60, 2, 8), (26, 60, 26, 13), (80, 60, 30, 30), (80, 0, 0, 0)],
 )
-def test_the_number_of_evaluations_is_limited(tmp_path, used, seconds, limit):
+def test_the_budget_of_the_search_limits_it(tmp_path, used, seconds, limit, measured):
     change = Change(options=tuple(f"-{number}" for number in range(100)))
-    others = [Change(options=(f"-other={number}",)) for number in range(1, used)]
     asked = []
 
     def size(change):
         asked.append(change)
         return 1000 - len(change.options)
 
-    with Pretended(size, tmp_path, Budget(seconds)) as evaluator:
-        best, *_ = evaluator.evaluate([change, *others])
+    with Pretended(size, tmp_path, Budget()) as evaluator:
+        (best,) = evaluator.evaluate([change])
+        evaluator.budget = Budget(seconds, ends=(0.5, 1.0))
+        evaluator.budget.used = used
         cost = Objective.TEXT.cost
         left, parts = minimise(evaluator, best, cost, lambda _: {}, lambda _: True)
     # Those that were left out are not evaluated again to measure them.
-    assert left is best and len(asked) == used + 2 * limit
-    assert [part.cost for part in parts].count(None) == 100 - 2 * limit
+    assert left is best and len(asked) == 1 + limit + measured
+    assert [part.cost for part in parts].count(None) == 100 - limit - measured
+    # What another machine would leave out is not known.
+    assert evaluator.budget.is_cut == (seconds == 0)
+
+
+def test_steps_after_a_search_have_their_own_time(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    budget = Budget(100, 7, ends=(0.5, 0.8, 1.0))
+    assert budget.seconds_left == 50
+    now[0] += 60
+    assert budget.is_over and budget.is_cut
+    assert budget.after(1).seconds_left == pytest.approx(20)
+    assert budget.after(2).seconds_left == budget.after(3).seconds_left == pytest.approx(40)
+    now[0] += 30
+    assert budget.after(1).is_over and not budget.after(2, 3).is_over
+    assert budget.after(2, 3).evaluations_left(5) == 3
+    assert Budget().after(1).seconds_left == math.inf
 
 
 @pytest.mark.parametrize("objective", [Objective.TEXT, Objective.INSTRUCTIONS])
 def test_with_clang(compilation, start, objective):
-    search = Optimizer(start(compilation, evaluations=3, objective=objective), objective)
+    search = Optimizer(start(compilation, evaluations=40, objective=objective), objective)
     search.start()
     useless = Change(
         options=("-disable-lsr", "-disable-machine-licm", "-stats-json=0"),
@@ -167,7 +195,7 @@ def test_with_clang(compilation, start, objective):
         functions=tuple((index, ("slp-vectorizer",)) for index in range(4)),
     )
     (search.best,) = search.evaluator.evaluate([useless])
-    tried = search.evaluator.budget.used
+    tried = search.evaluator.budget.used = 40
     before = search.size(search.best)
     search.minimise()
     assert search.size(search.best) <= before

@@ -25,7 +25,7 @@ from compiler_gym.mine.runtime import RUNTIME
 from compiler_gym.mine.size import SIZE
 from compiler_gym.mine.tasks import mine_on_pool, task_seconds
 from compiler_gym.mine.work import Settings
-from compiler_gym.tuning.size.inputs import FILE_NAME
+from compiler_gym.tuning.size.compile_commands import FILE_NAME
 from compiler_gym.util import llvm_tools as tools
 from compiler_gym.util.interrupts import INTERRUPTED
 from compiler_gym.util.shell_format import plural

@@ -33,8 +33,9 @@ from compiler_gym.cli.options import (
 from compiler_gym.cli.pool_options import RayOption
 from compiler_gym.tuning.policies.policy import Policy
 from compiler_gym.tuning.size.compilation import check_options, options_of_bitcode
+from compiler_gym.tuning.size.compile_commands import FILE_NAME
 from compiler_gym.tuning.size.html_report import REQUIRED_TOOLS
-from compiler_gym.tuning.size.inputs import FILE_NAME, command_check
+from compiler_gym.tuning.size.inputs import command_check
 from compiler_gym.tuning.size.linking import Linker
 from compiler_gym.tuning.size.objective import Objective
 from compiler_gym.util.environment_variables import PREFIX, UNIT_SETTINGS, check_names

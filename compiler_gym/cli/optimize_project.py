@@ -20,7 +20,12 @@ from compiler_gym.tuning.size.compilation import (
     check_options,
     has_level,
 )
-from compiler_gym.tuning.size.inputs import ProjectSource, read_compile_commands
+from compiler_gym.tuning.size.compile_commands import (
+    LeftSource,
+    Project,
+    ProjectSource,
+    read_compile_commands,
+)
 from compiler_gym.tuning.size.object_file import ObjectFile
 from compiler_gym.tuning.size.objective import Objective
 from compiler_gym.tuning.size.tasks import Optimization, Optimized
@@ -61,17 +66,23 @@ class _Made:
 
 @dataclass(frozen=True)
 class _Failed:
-    """A source without an object file."""
+    """A source without an object file.
 
-    source: ProjectSource
+    Attributes:
+        name: The name in messages.
+        source: The path.
+        error: The reason.
+    """
+
+    name: str
+    source: str
     error: str
 
     def as_json(self) -> dict[str, Any]:
-        source = str(self.source.folder / self.source.source)
-        return {"source": source, "object": None, "error": self.error}
+        return {"source": self.source, "object": None, "error": self.error}
 
 
-class _Project:
+class _Search:
     """Makes the object files of a project.
 
     Args:
@@ -86,10 +97,16 @@ class _Project:
         self._sources: dict[str, list[ProjectSource]] = {}
         self.made: list[_Made] = []
         self.failed: list[_Failed] = []
+        self.left: list[LeftSource] = []
 
-    def jobs(self, sources: Sequence[ProjectSource]) -> Iterator[Job]:
+    def jobs(self, project: Project) -> Iterator[Job]:
         """Yields the search of each source that can be preprocessed. Equal searches are one."""
-        for source in sources:
+        for each in project.left:
+            if each.is_failure:
+                self._add_failure(_Failed(each.source, each.source, each.why))
+            else:
+                self.left.append(each)
+        for source in project.sources:
             try:
                 job = self._job(source)
             except (CommandError, OSError, ValueError) as error:
@@ -144,8 +161,12 @@ class _Project:
         return len(sources)
 
     def _fail(self, source: ProjectSource, error: str) -> None:
-        self.failed.append(_Failed(source, error))
-        print(f"{source.source}: {error}", file=sys.stderr)
+        path = str(source.folder / source.source)
+        self._add_failure(_Failed(source.source, path, error))
+
+    def _add_failure(self, failed: _Failed) -> None:
+        self.failed.append(failed)
+        print(f"{failed.name}: {failed.error}", file=sys.stderr)
 
     def _write(self, source: ProjectSource, found: Optimized) -> _Made:
         """Compiles a source with the change that was found for its preprocessed text."""
@@ -201,32 +222,34 @@ def optimize_project(
         OSError: If it cannot be read.
         PoolError: If there are no workers.
     """
-    sources = read_compile_commands(path)
-    project = _Project(settings, output)
+    project = read_compile_commands(path)
+    count = len(project.sources) + sum(each.is_failure for each in project.left)
+    search = _Search(settings, output)
     longest = min(settings.seconds, _LONGEST_SEARCH_SECONDS) + _SECONDS
     limits = Limits(workers=None if ray else settings.jobs, task_seconds=longest)
     is_finished = True
     with (
         command_pool(ray, limits) as pool,
-        PoolProgress(pool, len(sources), "sources").shown() as progress,
+        PoolProgress(pool, len(project.sources), "sources").shown() as progress,
     ):
         try:
-            for outcome in pool.run(project.jobs(sources)):
-                for _ in range(project.take(outcome)):
+            for outcome in pool.run(search.jobs(project)):
+                for _ in range(search.take(outcome)):
                     progress.advance()
         except KeyboardInterrupt:
             is_finished = False
     if as_json:
-        made = [each.as_json() for each in project.made]
-        print_json([*made, *(each.as_json() for each in project.failed)])
+        made = [each.as_json() for each in search.made]
+        left = [{"source": it.source, "object": None, "left": it.why} for it in search.left]
+        print_json([*made, *(each.as_json() for each in search.failed), *left])
     else:
-        _print_results(project, settings, len(sources))
-    return INTERRUPTED if not is_finished else 1 if project.failed else 0
+        _print_results(search, settings, count)
+    return INTERRUPTED if not is_finished else 1 if search.failed else 0
 
 
-def _print_results(project: _Project, settings: Settings, count: int) -> None:
+def _print_results(search: _Search, settings: Settings, count: int) -> None:
     objective = settings.objective or Objective.ALL
-    made = sorted(project.made, key=lambda each: each.found.after - each.found.before)
+    made = sorted(search.made, key=lambda each: each.found.after - each.found.before)
     rows = [
         {
             "object file": str(each.source.output),
@@ -254,9 +277,14 @@ def _print_results(project: _Project, settings: Settings, count: int) -> None:
             )
         print_line(f"The most saved is made in {made[0].source.folder} by")
         print_line(f"  {join_cmd(made[0].command)}")
-    for each in project.failed:
-        print_line(f"{each.source.source} failed: no object file is written for it, see above.")
-    if rest := count - len(made) - len(project.failed):
+    for each in search.failed:
+        print_line(f"{each.name} failed: no object file is written for it, see above.")
+    if search.left:
+        names = ", ".join(each.source for each in search.left)
+        print_line(
+            f"Left as they are, neither C nor C++: {plural(len(search.left), 'source')}: {names}"
+        )
+    if rest := count - len(made) - len(search.failed):
         print_line(f"Ctrl-C ended the search: {plural(rest, 'source')} left.")
 
 

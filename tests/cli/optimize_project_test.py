@@ -63,6 +63,27 @@ def test_source_that_does_not_compile(run, project):
     assert "expected parameter declarator" in done.stderr
 
 
+def test_other_languages_are_left(run, project, environment):
+    path = project("a.c")
+    entries = json.loads((environment / path).read_text())
+    (environment / "build" / "f.S").write_text(".globl f\nf: ret\n")
+    entries.append({**entries[0], "file": "f.S", "arguments": ["cc", "-c", "f.S", "-o", "f.o"]})
+    (environment / path).write_text(json.dumps(entries))
+    words = ("optimize", path, "-o", "objects", "--evaluations", "1")
+    done = run(*words)
+    assert "1 of 1 object file made: " in done.stdout
+    left = environment / "build" / "f.S"
+    assert f"Left as they are, neither C nor C++: 1 source: {left}" in done.stdout.replace(
+        "\n", " "
+    )
+    (made, other) = json.loads(run(*words, "--json").stdout)
+    assert made["object"] and other == {
+        "source": str(left),
+        "object": None,
+        "left": "neither C nor C++",
+    }
+
+
 def test_options_that_do_not_go_together(refused, project):
     path = project("a.c")
     assert "--check is for programs that are named one by one" in refused(

@@ -22,11 +22,10 @@ from compiler_gym.util.clang_driver import (
     jobs_of,
 )
 
-# Options whose effects are left to the environment, or which only make further files. clang itself
-# drops them, also from response files.
-_DROPPED = tuple(
-    f"{dashes}save-temps{value}" for dashes in ("-", "--") for value in ("", "=obj", "=cwd")
-)
+# Options that only make further files, by the beginning, as a regular expression. clang itself
+# replaces them, also in response files. Records of optimisations would add debug information.
+_DROPPED = ("--?save-temps", "-fsave-optimization-record", "-foptimization-record-")
+_HARMLESS = "-Qunused-arguments"
 
 # Code comes from one compiler in one step, without optimisation at link time.
 _PLAIN = ("-fno-lto", "-fintegrated-as")
@@ -176,7 +175,7 @@ def _driver(name: str) -> Path:
 def _asking_environment() -> Mapping[str, str]:
     """Returns the environment variables, without those by which clang writes further files."""
     kept = {name: value for name, value in os.environ.items() if name not in WRITING_VARIABLES}
-    edits = [kept.get(OVERRIDES, "#"), *(f"x{word}" for word in _DROPPED)]
+    edits = [kept.get(OVERRIDES, "#"), *(f"s/^{each}.*$/{_HARMLESS}/" for each in _DROPPED)]
     return {**kept, OVERRIDES: " ".join(edits)}
 
 

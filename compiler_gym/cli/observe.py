@@ -1,10 +1,11 @@
 """``compiler-gym observe``: observations of a program."""
 
-from typing import Annotated
+import platform
+from typing import Annotated, Any
 
 import typer
 
-from compiler_gym.cli.console import print_json, print_line, working_on
+from compiler_gym.cli.console import messages, print_json, print_line, working_on
 from compiler_gym.cli.options import (
     EnvOption,
     JsonOption,
@@ -14,6 +15,7 @@ from compiler_gym.cli.options import (
     opened_env,
     program_uri,
 )
+from compiler_gym.errors import ServiceError
 
 
 def observe(
@@ -49,6 +51,8 @@ def observe(
                 opened.multistep(opened.commandline_to_actions(after))
         with working_on(f"computing {', '.join(observations)}"):
             values = opened.observation.observe(observations)
+        if any(spec.platform_dependent for spec in specs):
+            _tell_of_other_target(opened, program)
         if as_json:
             print_json(dict(zip(observations, values, strict=True)))
             return
@@ -58,3 +62,13 @@ def observe(
                 print_line(text)
             else:
                 print_line(f"{spec.id}:\n{text}" if "\n" in text else f"{spec.id}: {text}")
+
+
+def _tell_of_other_target(env: Any, program: str) -> None:
+    """Names the target if the code that is measured is not that of this kind of machine."""
+    try:
+        triple = env.send_param("llvm.get_target_triple", "")
+    except (ValueError, ServiceError):
+        return  # Another compiler than LLVM.
+    if triple and (triple.split("-")[0] != platform.machine() or "linux" not in triple):
+        messages().print(f"{program} is for {triple}, and so is the code that is measured")

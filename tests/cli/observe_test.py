@@ -28,6 +28,15 @@ def test_programs_of_generators_need_no_scheme(run):
     assert json.loads(steps)[0]["benchmark"] == "generator://llvm-stress-v0/5"
 
 
+def test_target_of_machine_code_is_named(run, environment):
+    text = 'target triple = "aarch64-unknown-linux-gnu"\ndefine void @f() {\n  ret void\n}\n'
+    (environment / "arm.ll").write_text(text)
+    done = run("observe", "arm.ll", "ObjectTextSizeOz")
+    assert int(done.stdout) == 4
+    assert "arm.ll is for aarch64-unknown-linux-gnu" in done.stderr
+    assert "aarch64" not in run("observe", "arm.ll", "IrInstructionCount").stderr
+
+
 def test_json(run):
     arguments = ("AutophaseDict", "Autophase", "Programl", "CallGraph", "LexedIrTuple", "--json")
     values = json.loads(run("observe", "sha256", *arguments).stdout)

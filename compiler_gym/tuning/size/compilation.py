@@ -6,6 +6,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from compiler_gym.tuning.size.ir_target import target_options
+
 IR_SUFFIXES = (".bc", ".ll")
 """File names of LLVM's intermediate representation."""
 
@@ -190,6 +192,11 @@ class Compilation:
         """The level of optimisation: the last one in the options, -Oz by default."""
         return next((each for each in reversed(self.options) if each in _LEVELS), DEFAULT_LEVEL)
 
+    @cached_property
+    def _target(self) -> tuple[str, ...]:
+        """The option for the target of IR. An option of the user comes later, and wins."""
+        return target_options(self.clang, self.source) if self.is_ir else ()
+
     def command(self, output: Path, change: Change = NO_CHANGE) -> list[str]:
         """Returns the command that makes an object file of the source."""
         return self._command(self.source, self.options, output, change)
@@ -210,7 +217,7 @@ class Compilation:
         # clang warns that options for the preprocessor have no effect on bitcode.
         quiet = ["-Wno-unused-command-line-argument"] if source.suffix in IR_SUFFIXES else []
         changed = change.arguments(self.plugin)
-        words = [str(self.clang), *level, *options, *quiet, *changed]
+        words = [str(self.clang), *level, *self._target, *options, *quiet, *changed]
         return [*words, "-c", str(source), "-o", str(output)]
 
 

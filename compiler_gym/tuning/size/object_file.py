@@ -139,7 +139,10 @@ def exported_symbols(path: Path) -> frozenset[str]:
 def _reading(path: Path, read: Callable[[bytes], Result]) -> Result:
     data = path.read_bytes()
     if data[:4] != b"\x7fELF" or len(data) < 64:
-        raise ValueError(f"{path} is not an object file of the format ELF")
+        raise ValueError(
+            f"expected an object file of the format ELF, got another one in {path}; choose a "
+            "target with ELF files, such as x86_64-linux-gnu"
+        )
     try:
         return read(data)
     except (struct.error, IndexError) as error:

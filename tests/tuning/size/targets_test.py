@@ -98,6 +98,42 @@ def test_target(target, compilation, start, tmp_path):
     assert reproduces(search.evaluator.compilation, search.best)
 
 
+MODULE = """
+target triple = "%s"
+define i32 @times(i32 %%x) {
+  %%y = mul i32 %%x, 12
+  ret i32 %%y
+}
+"""
+
+
+@pytest.mark.parametrize("suffix", [".ll", ".bc"])
+def test_module_is_compiled_for_its_own_target(compilation, start, tmp_path, suffix):
+    machines = {"aarch64": 183, "avr": 83, "x86_64": 62}
+    for triple in ("aarch64-unknown-linux-gnu", "avr", "x86_64-unknown-linux-gnu"):
+        name = triple.split("-")[0]
+        if name.replace("_", "-") not in targets_of_clang():
+            continue
+        text, source = tmp_path / f"{name}.ll", tmp_path / f"{name}{suffix}"
+        text.write_text(MODULE % triple)
+        if suffix == ".bc":
+            subprocess.run([llvm_tools.llvm_as_path(), text, "-o", source], check=True)
+        search = searched(start, replace(compilation, source=source, options=()))
+        made = search.best.path.read_bytes()
+        assert int.from_bytes(made[18:20], "little") == machines[name]
+        assert (
+            "--target=" in " ".join(search.evaluator.compilation.command(text)) or name == "x86_64"
+        )
+        assert reproduces(search.evaluator.compilation, search.best)
+
+
+def test_module_for_another_format_is_refused(compilation, start, tmp_path):
+    source = tmp_path / "module.ll"
+    source.write_text(MODULE % "x86_64-pc-windows-msvc")
+    with pytest.raises(ValueError, match="expected an object file of the format ELF"):
+        searched(start, replace(compilation, source=source, options=()))
+
+
 @pytest.mark.parametrize("target", RUNS)
 def test_result_runs_on_another_processor(target, compilation, start, tmp_path):
     emulator, exit_words = RUNS[target]

@@ -1,6 +1,8 @@
 """Changes of the portfolio in code that is linked in several ways, on two machines."""
 
 import json
+import os
+import signal
 from collections import Counter
 from dataclasses import replace
 
@@ -14,6 +16,7 @@ from compiler_gym.tuning.size.ranking import (
     shipped_portfolio,
 )
 from compiler_gym.tuning.speed.optimizer import parts as speed_parts
+from compiler_gym.util.commands import run_command
 from compiler_gym.util.runfiles_path import runfiles_path
 from tests.tuning.size.codegen_trials import main, make_case
 from tests.tuning.size.generated_programs import GeneratedProgram, generate
@@ -105,6 +108,49 @@ def test_the_processor_time_of_a_program_is_limited(body, is_endless, tmp_path, 
         assert trial.expected() == "done\n"
 
 
+@pytest.mark.parametrize("is_sanitized", [False, True])
+def test_failures_under_a_sanitizer_that_clang_has_at_another_level_are_its_own(
+    is_sanitized, tmp_path
+):
+    # It prints whether calls are inlined, which clang does at -O2.
+    library = """
+    #define STEP v = v * 31 ^ v >> (v & 3); v += x ^ v + 3; v ^= v * x;
+    static int same(const char *of_caller, unsigned x) {
+      volatile unsigned v = x;
+      STEP STEP STEP
+      return 2 * ((const char *)__builtin_frame_address(0) == of_caller) + (v == 0x12345678);
+    }
+    int one(int x) { return same(__builtin_frame_address(0), x) * 3; }
+    int two(int x) { return same(__builtin_frame_address(0), x + 1) * 3; }
+    """
+    caller = """
+    #include <stdio.h>
+    int one(int), two(int);
+    int main(int count, char **words) { printf("%d %d\\n", one(count), two(count)); }
+    """
+    program = GeneratedProgram({"library.c": library}, {"main.c": caller}, modes=("plain",))
+    options = ["-fsanitize=undefined", "-fsanitize-trap=undefined"] if is_sanitized else []
+    trial = Trial(program, X86_64, STATIC, tmp_path, ["-Oz", "-fno-omit-frame-pointer", *options])
+    found = trial.failures(decide_every_call([]), "0 0\n")
+    assert [each.got for each in found] == ([] if is_sanitized else ["6 6\n"])
+    assert ("plain at -O3" in trial.left_out) == is_sanitized and "plain" not in trial.left_out
+
+
+def test_ctrl_c_loses_only_the_program_that_is_tried(tmp_path, monkeypatch, capsys):
+    state = tmp_path / "state.json"
+    before = Totals(first_seed=3, next_seed=5)
+    before.write(state)
+
+    def expected(_):
+        os.kill(os.getpid(), signal.SIGINT)
+        run_command(["sleep", "1000"])
+
+    monkeypatch.setattr(Trial, "expected", expected)
+    assert main(["--state", str(state)]) == 130
+    assert "goes on with" in capsys.readouterr().err
+    assert Totals.read(state) == before
+
+
 @pytest.mark.parametrize("way", [STATIC, LAZY, INTERPOSED], ids=lambda way: way.name)
 def test_generated_programs(way, tmp_path):
     program = replace(generate(WAYS.index(way)), modes=("plain",))
@@ -123,6 +169,47 @@ def test_unwinding_from_every_instruction(tmp_path):
     called = "".join(line for line in functions if "(x" not in line)
     program = replace(program, caller={**program.caller, "functions.h": called}, modes=("step",))
     assert failures(program, X86_64, LAZY, tmp_path, lambda _: entries(_)[:2]) == []
+
+
+# Only the stack pointer leads to its variables: it is wrong with a frame pointer.
+_OVERWRITES_FRAME = """
+long mix(long a, long b) {
+  volatile long v[16];
+  for (int i = 0; i < 16; i++) v[i] = a * i ^ b;
+  long out;
+  __asm__ volatile("movq $7, %%rbp; addq %1, %%rbp; movq %%rbp, %0"
+                   : "=r"(out) : "m"(v[3]) : "rbp", "cc");
+  return v[14] + v[3] * out;
+}
+"""
+_MIXES = (
+    '#include <stdio.h>\nlong mix(long, long); int main(void) { printf("%ld\\n", mix(2, 4)); }\n'
+)
+
+
+def test_assembly_that_overwrites_the_frame_pointer_is_tried(tmp_path):
+    program = GeneratedProgram(
+        {"library.c": _OVERWRITES_FRAME}, {"main.c": _MIXES}, modes=("plain",)
+    )
+    trial = Trial(program, X86_64, STATIC, tmp_path, ["-Oz", "-fno-omit-frame-pointer"])
+    assert trial.failures(lambda _: [], trial.expected()) == []
+    assert trial.left_out == ["plain"]
+
+
+def test_recursion_that_is_no_loop_any_more_is_found(tmp_path):
+    library = """
+    typedef unsigned long u64;
+    u64 sum(u64 n, u64 x) { return n ? sum(n - 1, x * 3 + n) : x; }
+    """
+    caller = """
+    #include <stdio.h>
+    unsigned long sum(unsigned long, unsigned long);
+    int main(void) { printf("%lu\\n", sum(600000, 1)); }
+    """
+    program = GeneratedProgram({"library.c": library}, {"main.c": caller}, modes=("plain",))
+    trial = Trial(program, X86_64, STATIC, tmp_path, ["-O1", "-fno-optimize-sibling-calls"])
+    assert trial.failures(lambda _: [], trial.expected()) == []
+    assert trial.left_out == ["plain"]
 
 
 def test_wrong_tables_are_found(tmp_path):

@@ -25,19 +25,21 @@ import json
 import os
 import random
 import resource
+import signal
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.tuning.size.compilation import Change, is_setting
-from compiler_gym.util.commands import CommandError, run_command
+from compiler_gym.util.commands import CommandError, kill_running_commands, run_command
 from compiler_gym.util.filesystem import atomic_file_write
 from compiler_gym.util.runfiles_path import runfiles_path
 from tests.tuning.size.generated_programs import GeneratedProgram, generate
@@ -58,6 +60,7 @@ _CHANGES = 8
 _COUNTS = "tests/tuning/size/codegen/trial_counts.json"
 _DOCUMENT = "docs/guides/code-size-safety.md"
 _CSMITH_SECONDS = 1800
+_KILL_SECONDS = 0.1
 _KERNELS = "compiler_gym/data/kernels-v0"
 _DRIVER = "int program_main();\nint main(void) { return program_main(); }\n"
 _LEVELS = ("-Oz", "-Oz", "-Oz", "-Os", "-O2")
@@ -78,6 +81,34 @@ _X86_ONLY = (
     *("-fcf-protection", "-mtls-dialect=gnu2"),
     *("-fsanitize=address,undefined", "-fsanitize=thread"),
 )
+# Options that change frames, registers, code models or the kinds of calls.
+_BOTH_SPECIAL = (
+    *("-fsanitize=kcfi", "-fstack-clash-protection", "-fzero-call-used-regs=used"),
+    *("-ftrivial-auto-var-init=pattern", "-fpatchable-function-entry=4", "-fwrapv"),
+)
+_SPECIAL_OPTIONS = {
+    X86_64: (
+        *_BOTH_SPECIAL,
+        *("-mno-red-zone", "-mcmodel=medium", "-mcmodel=large", "-fsplit-stack", "-mstackrealign"),
+        *("-fsanitize=safe-stack", "-mretpoline", "-mharden-sls=all", "-march=x86-64-v3"),
+    ),
+    AARCH64: (
+        *_BOTH_SPECIAL,
+        *("-mcmodel=tiny", "-mbranch-protection=standard", "-ffixed-x27", "-mharden-sls=all"),
+    ),
+}
+# Functions of generated programs that do not work with an option of plain clang.
+_MOVES_FRAMES = ("frame", "borrowed frame")
+_HAS_RUNTIME = (*_MOVES_FRAMES, "stack", "deep", "interrupt", "from assembly")
+_UNSUITABLE = {
+    "-fno-omit-frame-pointer": _MOVES_FRAMES,
+    "-mstackrealign": (*_MOVES_FRAMES, "deep"),
+    "-fsplit-stack": (*_MOVES_FRAMES, "naked", "interrupt", "from assembly"),
+    "-fzero-call-used-regs=used": ("interrupt",),
+    "-fsanitize=safe-stack": (*_MOVES_FRAMES, "stack"),
+    "-fsanitize=address,undefined": _HAS_RUNTIME,
+    "-fsanitize=thread": _HAS_RUNTIME,
+}
 
 
 @dataclass(frozen=True)
@@ -109,6 +140,7 @@ def make_case(seed: int) -> Case:
             options += _known_to(target, some)
     if choose.random() < 0.15:
         options += _known_to(target, choose.choice(_SANITIZERS))
+    options += _special_options(seed, target, options)
     way = choose.choice(WAYS)
     if not way.is_lto and choose.random() < 0.5:
         way = replace(way, link=(*way.link, "-fuse-ld=lld"))
@@ -118,9 +150,13 @@ def make_case(seed: int) -> Case:
     elif kind == "kernels-v0":
         program = _kernel(choose)
     else:
-        program = generate(seed, target.name)
-    if any("sanitize" in each for each in options):
-        # Their runtime handles signals, and wants to be the first library.
+        without = {kind for each in options for kind in _UNSUITABLE.get(each, ())}
+        # Without the optional passes, LLVM leaves coroutines to the linker as they are.
+        without |= {"coroutine"} if way.is_lto else set()
+        program = generate(seed, target.name, without)
+    if any("sanitize" in each or each == "-fsplit-stack" for each in options):
+        # Their runtime handles signals, and wants to be the first library. A handler may need more
+        # than the part of a split stack.
         program = replace(program, modes=("plain",), override={})
     elif kind == "generated" and choose.random() < 0.2:
         program = replace(program, modes=("plain", "step-all", "alarm", "backtrace"))
@@ -129,6 +165,19 @@ def make_case(seed: int) -> Case:
 
 def _known_to(target: Target, options: tuple[str, ...]) -> tuple[str, ...]:
     return options if target is X86_64 or options[0] not in _X86_ONLY else ()
+
+
+def _special_options(seed: int, target: Target, options: Sequence[str]) -> tuple[str, ...]:
+    """Returns further options, with choices of their own: other options of a seed stay."""
+    choose = random.Random(f"special options {seed}")
+    if choose.random() < 0.5:
+        return ()
+    some = choose.sample(_SPECIAL_OPTIONS[target], choose.randint(1, 2))
+    has_sanitizer = any("sanitize" in each for each in options)
+    alone = [each for each in some if "sanitize" in each]
+    return tuple(
+        each for each in some if each not in alone or (not has_sanitizer and each == alone[0])
+    )
 
 
 def _csmith(seed: int) -> GeneratedProgram:
@@ -152,32 +201,35 @@ def _with_driver(text: str, stdin: str) -> GeneratedProgram:
     return GeneratedProgram(library, {"main.c": _DRIVER}, modes=("plain",), input=stdin)
 
 
-def try_seed(seed: int, folder: Path, totals: Totals, lock: threading.Lock) -> None:
-    """Tries one seed, and adds what came of it to the totals."""
-    case = make_case(seed)
-    name = f"{case.target.name} {case.way.name}"
-    trial = Trial(case.program, case.target, case.way, folder, case.options)
+def try_seed(seed: int, folder: Path) -> Totals:
+    """Tries one seed, and returns the totals of it."""
+    found = Totals(first_seed=seed, next_seed=seed + 1)
     try:
-        expected = trial.expected()
-    except AssertionError:
-        with lock:
-            totals.disputed.append(seed)
-        return
+        _try_case(make_case(seed), folder, found)
+    except (AssertionError, BenchmarkInitError, subprocess.TimeoutExpired):
+        found.disputed.append(seed)
+    except (CommandError, ValueError) as error:
+        found.unbuilt.append({"seed": seed, "error": str(error)[-1500:]})
+    return found
+
+
+def _try_case(case: Case, folder: Path, found: Totals) -> None:
+    seed, name = found.first_seed, f"{case.target.name} {case.way.name}"
+    trial = Trial(case.program, case.target, case.way, folder, case.options)
     choice = random_changes(random.Random(f"changes {seed}"), _CHANGES)
-    failures = trial.failures(choice, expected)
-    with lock:
-        totals.programs[case.kind] += 1
-        totals.builds[name] += trial.builds
-        for option in {*case.options, *case.way.link}:
-            totals.options[f"{case.target.name} {option}"] += trial.builds
-        totals.uses.update(
-            f"{case.target.name} {use}" for change in trial.tried for use in _uses(change)
-        )
-        totals.runs += trial.runs
-        totals.clangs += [(seed, trial.left_out)] if trial.left_out else []
-        for each in failures:
-            found = totals.unwinding if each.mode.startswith("step") else totals.wrong
-            found.append(_described(seed, name, case.options, each))
+    failures = trial.failures(choice, trial.expected())
+    found.programs[case.kind] += 1
+    found.builds[name] += trial.builds
+    for option in {*case.options, *case.way.link}:
+        found.options[f"{case.target.name} {option}"] += trial.builds
+    found.uses.update(
+        f"{case.target.name} {use}" for change in trial.tried for use in _uses(change)
+    )
+    found.runs += trial.runs
+    found.clangs += [(seed, trial.left_out)] if trial.left_out else []
+    for each in failures:
+        kind = found.unwinding if each.mode.startswith("step") else found.wrong
+        kind.append(_described(seed, name, case.options, each))
 
 
 def _uses(change: Change) -> set[str]:
@@ -210,12 +262,26 @@ class _Runner:
         self._cpu_before = totals.cpu_seconds
         self._end = time.monotonic() + hours * 3600
         self._lock = threading.Lock()
+        self._is_stopped = False
 
     def run(self, jobs: int) -> Totals:
+        """Returns the totals. Ctrl-C loses no more than the programs that are being tried."""
         with ThreadPoolExecutor(jobs) as pool:
-            for future in [pool.submit(self._work) for _ in range(jobs)]:
-                future.result()
+            futures = [pool.submit(self._work) for _ in range(jobs)]
+            try:
+                for future in futures:
+                    future.result()
+            except KeyboardInterrupt:
+                self._stop(futures)
+                raise
         return self._totals
+
+    def _stop(self, futures: Sequence[Future[None]]) -> None:
+        with self._lock:
+            self._is_stopped = True
+        # What a thread is doing may start further commands.
+        while wait(futures, _KILL_SECONDS).not_done:
+            kill_running_commands()
 
     def _work(self) -> None:
         while time.monotonic() < self._end:
@@ -223,20 +289,15 @@ class _Runner:
                 seed = self._totals.next_seed
                 self._totals.next_seed += 1
             with tempfile.TemporaryDirectory(prefix="compiler_gym-") as folder:
-                _try_or_report(seed, Path(folder), self._totals, self._lock)
+                found = try_seed(seed, Path(folder))
             with self._lock:
+                if self._is_stopped:
+                    # Killed commands are no findings.
+                    return
+                self._totals.add(found)
                 self._totals.cpu_seconds = self._cpu_before + _cpu_seconds()
                 self._totals.write(self._path)
                 print(self._totals, flush=True)
-
-
-def _try_or_report(seed: int, folder: Path, totals: Totals, lock: threading.Lock) -> None:
-    """Counts a seed that does not compile or link with changes."""
-    try:
-        try_seed(seed, folder, totals, lock)
-    except (CommandError, subprocess.TimeoutExpired, ValueError) as error:
-        with lock:
-            totals.unbuilt.append({"seed": seed, "error": str(error)[-1500:]})
 
 
 def initial_totals(path: Path, counts: Path, first_seed: int | None) -> Totals:
@@ -323,12 +384,14 @@ def main(words: Sequence[str]) -> int:
         except SeedsError as error:
             print(f"error: {error}", file=sys.stderr)
             return 2
+        except KeyboardInterrupt:
+            print(f"Stopped. The same command goes on with {state}.", file=sys.stderr)
+            return 128 + signal.SIGINT
     else:
-        totals = Totals(first_seed=arguments.seed, next_seed=arguments.seed + 1)
         with tempfile.TemporaryDirectory(prefix="compiler_gym-") as temporary:
             folder = start / arguments.keep if arguments.keep else Path(temporary)
             folder.mkdir(parents=True, exist_ok=True)
-            _try_or_report(arguments.seed, folder, totals, threading.Lock())
+            totals = try_seed(arguments.seed, folder)
     print(totals)
     for each in [*totals.wrong, *totals.unbuilt]:
         print(json.dumps(each))
@@ -336,4 +399,6 @@ def main(words: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)
     sys.exit(main(sys.argv[1:]))

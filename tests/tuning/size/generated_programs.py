@@ -6,9 +6,20 @@ compiler may choose, so two compilers without any of the changes under test must
 """
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from tests.tuning.size import special_functions
+from tests.tuning.size.special_functions import (
+    DEEP,
+    DEPTH,
+    NOT_STEPPED,
+    NOT_UNWOUND,
+    STEPPED,
+    Words,
+    Writer,
+)
 
 _HERE = Path(__file__).parent / "codegen"
 
@@ -40,6 +51,24 @@ typedef unsigned long long u64;
 API u64 back(u64);
 API u64 call_back(u64 (*)(u64), u64);
 """
+_FEATURES = (_HERE / "features.h").read_text(encoding="utf-8")
+
+# Kinds of special functions, with the beginning of their names.
+_SPECIAL: dict[str, tuple[str, Writer]] = {
+    "special": (STEPPED, special_functions.special),
+    "frame": (STEPPED, special_functions.frame),
+    "borrowed frame": (NOT_STEPPED, special_functions.borrowed_frame),
+    # Clang's tables are late in the prologues of those that save vectors.
+    "conventions": (NOT_STEPPED, special_functions.conventions),
+    "naked": (STEPPED, special_functions.naked),
+    "leave": (STEPPED, special_functions.leave),
+    "from assembly": (NOT_UNWOUND, special_functions.from_assembly),
+    "interrupt": (NOT_UNWOUND, special_functions.interrupt),
+    "deep": (DEEP, special_functions.deep),
+    "coroutine": (STEPPED, special_functions.coroutine),
+}
+SPECIAL_KINDS = tuple(_SPECIAL)
+"""The kinds of special functions that a program may have."""
 
 
 @dataclass(frozen=True)
@@ -61,21 +90,26 @@ class GeneratedProgram:
     input: str = ""
 
 
-def generate(seed: int, machine: str = "x86_64") -> GeneratedProgram:
+def generate(seed: int, machine: str = "x86_64", without: Collection[str] = ()) -> GeneratedProgram:
     """Returns the program of a seed.
 
     Args:
-        seed: Any number. The program depends on nothing else but the machine's assembly.
+        seed: Any number. The library depends on nothing else but what it is to be without.
         machine: ``x86_64`` or ``aarch64``.
+        without: Some of :data:`SPECIAL_KINDS`, or "stack" for statements that compare addresses
+            with the stack pointer.
     """
     writer = _Writer(random.Random(seed))
     writer.write()
+    # With choices of its own, so that the other functions of a seed stay what they were.
+    writer.write_special(random.Random(f"special {seed}"), without)
     caller = {
         "functions.h": "".join(f"FUNCTION({name})\n" for name in writer.functions),
         "main.c": (_HERE / "main.c").read_text(encoding="utf-8"),
         "checked.S": (_HERE / f"checked_{machine}.S").read_text(encoding="utf-8"),
     }
-    library = {"library.c": _PRELUDE + writer.c, "classes.cc": _PRELUDE + writer.classes}
+    prelude = f"{_PRELUDE}#define DEPTH {DEPTH}\n{_FEATURES}"
+    library = {"library.c": prelude + writer.c, "classes.cc": prelude + writer.classes}
     return GeneratedProgram(library, caller, {"override.c": _PRELUDE + writer.override})
 
 
@@ -118,6 +152,20 @@ class _Writer:
         for number in range(self._choose.randint(1, 3)):
             self.classes += self._exceptions(f"x{number}")
             self.functions.append(f"x{number}")
+
+    def write_special(self, choose: random.Random, without: Collection[str]) -> None:
+        """Adds functions with special contents."""
+        names = [each for each in SPECIAL_KINDS if each not in without and choose.random() < 0.6]
+        names += ["special"] if choose.random() < 0.6 else []
+        for number, each in enumerate(names):
+            prefix, write = _SPECIAL[each]
+            name = f"{prefix}s{number}"
+            if each == "coroutine":
+                self.classes += write(Words(choose, ["back"]), name)
+            else:
+                words = Words(choose, self._callees, has_stack="stack" not in without)
+                self.c += write(words, name)
+            self.functions.append(name)
 
     # Words.
 
@@ -252,7 +300,7 @@ class _Writer:
         return (
             f"static NOINLINE u64 {name}_list(u64 sum, va_list list) {{\n  {body}\n"
             f"  return sum;\n}}\n"
-            f"NOINLINE u64 {name}_all(u64 first, ...) {{\n  va_list list, again;\n"
+            f"NO_SPLIT_STACK NOINLINE u64 {name}_all(u64 first, ...) {{\n  va_list list, again;\n"
             f"  va_start(list, first);\n  va_copy(again, list);\n"
             f"  u64 sum = {name}_list(first, list);\n  sum = sum * 3 + {name}_list(sum, again);\n"
             f"  va_end(again);\n  va_end(list);\n  return sum;\n}}\n"

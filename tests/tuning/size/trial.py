@@ -3,7 +3,6 @@
 import os
 import random
 import signal
-import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -17,13 +16,21 @@ from compiler_gym.tuning.size.ranking import function_adjustments, shipped_portf
 from compiler_gym.tuning.speed.optimizer import moves as speed_moves
 from compiler_gym.util import llvm_tools
 from compiler_gym.util.commands import CommandError, run_command
+from compiler_gym.util.shell_format import join_cmd
 from tests.tuning.size.generated_programs import GeneratedProgram
 
-# Processor time decides whether a program has an end. The limits of the wall clock are long, since
-# trials run at the lowest priority, and may be paused.
-_SECONDS = 1800
+# Processor time decides whether a program has an end, since trials run at the lowest priority, and
+# may be paused. A program that waits for the limit of the wall clock is left out.
+_SECONDS = 6 * 3600
+_COMPILATION_CPU_SECONDS = 600
 _RUN_CPU_SECONDS = 20
 _ENDLESS = f"more than {_RUN_CPU_SECONDS} s"
+# Deep recursion fits into the usual stack as a loop alone, which it need not be in references.
+_STACK_BYTES = 8 << 20
+_REFERENCE_STACK_BYTES = 1 << 30
+OTHER_LEVELS = ("-O1", "-Os", "-Oz", "-O2", "-O2 -fno-unroll-loops -fno-jump-tables", "-O3")
+"""Levels at which plain clang is tried before a failure under a sanitizer counts."""
+
 _LIBRARIES = ("-l:libstdc++.so.6", "-l:libgcc_s.so.1", "-lm", "-lpthread")
 _QUIET = ("-w",)
 
@@ -114,7 +121,8 @@ class Trial:
         builds: How many different programs were linked with changes.
         runs: How often these were run.
         tried: The changes of these: one for each object file that differs from clang's own.
-        left_out: The modes in which it is wrong without changes: that is clang's own doing.
+        left_out: The modes in which it is wrong without changes, at the level of the options or,
+            under a sanitizer, at another one: that is clang's own doing.
     """
 
     def __init__(
@@ -145,9 +153,11 @@ class Trial:
 
         Raises:
             AssertionError: If that is not the same, or takes too long.
+            subprocess.TimeoutExpired: If it waits for something.
         """
         printed = set()
-        plain = [*self._target.clang, "-O0"]
+        # Without a frame pointer, assembly may overwrite its register as at other levels.
+        plain = [*self._target.clang, "-O0", "-fomit-frame-pointer"]
         for compiler in (plain, [self._target.gcc, "-O2"]):
             objects = [
                 # Debian's cross compiler of C++ is another package.
@@ -155,7 +165,7 @@ class Trial:
                 for name in self._program.library
             ]
             unchanged = [(NO_CHANGE, each) for each in objects]
-            printed.add(self._run(self._link(unchanged), "plain"))
+            printed.add(self._run(self._link(unchanged), "plain", _REFERENCE_STACK_BYTES))
         assert len(printed) == 1, f"compilers do not agree: {self._folder}"
         assert _ENDLESS not in printed, f"the program may have no end: {self._folder}"
         return printed.pop()
@@ -194,10 +204,31 @@ class Trial:
                     self.runs += 1
                     if got != expected:
                         failures += [Failure(change, mode, got) for change, _ in objects]
-            return failures
+            return self._without_those_of_clang(failures)
         finally:
             for each in evaluators:
                 each.__exit__(None, None, None)
+
+    def _without_those_of_clang(self, failures: list[Failure]) -> list[Failure]:
+        """Leaves out failures under a sanitizer that plain clang has at some other level, too."""
+        if not failures or not any("sanitize" in each for each in self._options):
+            return failures
+        programs = {level: self._compile_at(level) for level in OTHER_LEVELS}
+        plain = {
+            (each.mode, self._run(self._link(objects), each.mode)): level
+            for level, objects in programs.items()
+            for each in failures
+        }
+        found = {(each.mode, each.got) for each in failures}
+        self.left_out += [f"{key[0]} at {level}" for key, level in plain.items() if key in found]
+        return [each for each in failures if (each.mode, each.got) not in plain]
+
+    def _compile_at(self, level: str) -> list[tuple[Change, Path]]:
+        """Returns object files of plain clang at another level."""
+        words = [*self._target.clang, *self._options, *level.split()]
+        words += ["-flto"] if self._way.is_lto else []
+        suffix = f"clang{level.replace(' ', '')}.o"
+        return [(NO_CHANGE, self._compile(words, name, suffix)) for name in self._program.library]
 
     def _modes(self) -> list[str]:
         # There is no trap flag for other machines, and sanitizers have handlers of their own.
@@ -207,11 +238,22 @@ class Trial:
     def _evaluator(self, name: str) -> Evaluator:
         folder = self._folder / f"{name}.objects"
         folder.mkdir()
-        words = (self._target.clang[1], *self._way.options, *self._options, *_QUIET)
+        words = (
+            *(self._target.clang[1], *_language(name), *self._way.options),
+            *(*self._options, *_QUIET),
+        )
         compilation = Compilation(
-            llvm_tools.clang_path(), self._folder / name, words, llvm_tools.own_passes_path()
+            self._limited_clang(), self._folder / name, words, llvm_tools.own_passes_path()
         )
         return Evaluator(compilation, folder, Budget()).__enter__()
+
+    def _limited_clang(self) -> Path:
+        """Returns a clang whose processor time is limited."""
+        path = self._folder / "clang"
+        command = [*_limited(_COMPILATION_CPU_SECONDS), llvm_tools.clang_path()]
+        path.write_text(f'#!/bin/sh\nexec {join_cmd(command)} "$@"\n', encoding="utf-8")
+        path.chmod(0o700)
+        return path
 
     def _objects(self, evaluator: Evaluator, choose: "Choice") -> list[tuple[Change, Path]]:
         source = evaluator.evaluate_source()
@@ -256,18 +298,19 @@ class Trial:
         texts = [self._program.caller[name], self._program.caller.get("functions.h", "")]
         key = (*words, name, *texts)
         if key not in _callers:
-            run_command([*words, self._folder / name, "-o", output], _SECONDS)
+            _compile_or_link([*words, self._folder / name, "-o", output])
             _callers[key] = output.read_bytes()
         output.write_bytes(_callers[key])
         return output
 
-    def _compile(self, words: Sequence[str], name: str) -> Path:
-        output = self._folder / f"{name}.{Path(words[0]).name}.o"
+    def _compile(self, words: Sequence[str], name: str, suffix: str = "") -> Path:
+        output = self._folder / f"{name}.{suffix or Path(words[0]).name + '.o'}"
         if output.exists():
             return output
         kept = [each for each in self._way.options if each != "-fno-plt"]
-        command = [*words, *kept, *_QUIET, "-c", self._folder / name, "-o", output]
-        run_command(command, _SECONDS)
+        options = [*_language(name), *kept, *_QUIET]
+        command = [*words, *options, "-c", self._folder / name, "-o", output]
+        _compile_or_link(command)
         return output
 
     def _make_override(self) -> list[Path]:
@@ -276,7 +319,7 @@ class Trial:
         output = self._folder / "liboverride.so"
         sources = [self._folder / name for name in self._program.override]
         words = [self._target.gcc, "-O2", "-fPIC", "-shared", *_QUIET, *sources]
-        run_command([*words, "-o", output], _SECONDS)
+        _compile_or_link([*words, "-o", output])
         return [output]
 
     def _link(self, objects: Sequence[tuple[Change, Path]]) -> Path:
@@ -288,7 +331,7 @@ class Trial:
         if self._way.is_shared:
             library = self._folder / "library.so"
             words = [*link, *self._way.link, "-shared", *parts, "-o", library, *_LIBRARIES]
-            run_command(words, _SECONDS)
+            _compile_or_link(words)
             parts = [*self._override, library]
             if program.exists():
                 return program
@@ -296,23 +339,36 @@ class Trial:
         shown = ["-rdynamic", "-Wl,--no-as-needed"]
         pie = [] if any("pie" in each for each in self._way.link) else ["-pie"]
         words = [*link, *self._way.link, *pie, *shown, *self._caller, *parts, "-o", program]
-        run_command([*words, *_LIBRARIES], _SECONDS)
+        _compile_or_link([*words, *_LIBRARIES])
         return program
 
-    def _run(self, program: Path, mode: str) -> str:
-        limit = ["prlimit", f"--cpu={_RUN_CPU_SECONDS}", "--"]
-        words = [*limit, *self._target.runner, program, mode]
+    def _run(self, program: Path, mode: str, stack: int = _STACK_BYTES) -> str:
+        words = [
+            *_limited(_RUN_CPU_SECONDS, f"--stack={stack}"),
+            *self._target.runner,
+            program,
+            mode,
+        ]
         words += ["lld"] if "-fuse-ld=lld" in self._way.link else []
         environment = {**os.environ, "ASAN_OPTIONS": "detect_leaks=0"}
-        try:
-            done = run_command(
-                words, _SECONDS, env=environment, check=False, stdin=self._program.input
-            )
-        except subprocess.TimeoutExpired:
-            return _ENDLESS
+        done = run_command(words, _SECONDS, env=environment, check=False, stdin=self._program.input)
         if done.returncode == -signal.SIGKILL:
             return _ENDLESS
         return done.stdout + (f"exit code {done.returncode}\n" if done.returncode else "")
+
+
+def _limited(cpu_seconds: int, *others: str) -> list[str]:
+    """Returns the words before a command that limit its processor time."""
+    return ["prlimit", f"--cpu={cpu_seconds}", *others, "--"]
+
+
+def _compile_or_link(words: Sequence[str | Path]) -> None:
+    run_command([*_limited(_COMPILATION_CPU_SECONDS), *words], _SECONDS)
+
+
+def _language(name: str) -> list[str]:
+    """Returns the options of a source's language: C++ with coroutines."""
+    return ["-std=c++20"] if name.endswith(".cc") else []
 
 
 Choice = Callable[[Evaluator], list[Change]]

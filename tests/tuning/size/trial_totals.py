@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -128,12 +129,10 @@ class Totals:
             SeedsError: If some seeds would count twice, or would not count any more.
         """
         if state.first_seed >= self.next_seed:
-            facts = {
-                name: value + getattr(state, name)
-                for name, value in vars(self).items()
-                if name not in ("first_seed", "next_seed")
-            }
-            return Totals(first_seed=self.first_seed, next_seed=state.next_seed, **facts)
+            total = deepcopy(self)
+            total.add(state)
+            total.next_seed = state.next_seed
+            return total
         if state.first_seed > self.first_seed or not state._has_all_of(self):
             raise SeedsError(
                 f"expected trials that start with seed {self.next_seed} or later, or that "
@@ -141,6 +140,12 @@ class Totals:
                 f"got seeds from {state.first_seed} to {state.next_seed - 1}"
             )
         return state
+
+    def add(self, found: "Totals") -> None:
+        """Adds what was found with other seeds, but not the range of these seeds."""
+        for name, value in vars(found).items():
+            if name not in ("first_seed", "next_seed"):
+                setattr(self, name, getattr(self, name) + value)
 
     def _has_all_of(self, other: "Totals") -> bool:
         counters = (

@@ -279,6 +279,10 @@ class Result(Product):
             "before": _sizes(search.baseline),
             "apart": self.apart,
             "after": _sizes(search.best),
+            "counted": {
+                "before": search.size(search.baseline),
+                "after": search.size(search.best),
+            },
             "linked": self.linked
             and {"before": asdict(self.linked[0]), "after": asdict(self.linked[1])},
             "saved": self.saved,

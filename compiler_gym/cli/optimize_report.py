@@ -29,6 +29,8 @@ def print_report(result: Result) -> None:
     print_line(result.summary)
     if line := _other_bytes(search):
         print_line(line)
+    if line := _shared_bytes(search):
+        print_line(line)
     if result.stack is not None:
         print_line(_describe_stack(*result.stack))
     if result.cycles is not None:
@@ -76,6 +78,17 @@ def _other_bytes(search: Optimizer) -> str:
     if search.objective is Objective.TEXT:
         return f"Loaded: {after.loaded} bytes, where clang makes {before.loaded}."
     return ""
+
+
+def _shared_bytes(search: Optimizer) -> str:
+    """Returns what of the size is only counted because of other object files; else empty."""
+    rest = search.size(search.best) - search.objective.cost(search.best)[0]
+    if not rest or search.objective is Objective.LINKED:
+        return ""
+    return (
+        f"{rest} {search.objective.unit} of these are saved in inline functions, but counted: "
+        "another object file may have such a function as clang makes it."
+    )
 
 
 def _describe_stack(before: StackUse, after: StackUse) -> str:

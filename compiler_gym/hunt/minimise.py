@@ -13,6 +13,7 @@ from compiler_gym.hunt.failures import Kind, opt_command
 from compiler_gym.hunt.reproducer import GUARDS, Reproducer
 from compiler_gym.util import llvm_tools
 from compiler_gym.util.commands import run_command
+from compiler_gym.util.confinement import confining_program
 from compiler_gym.util.sequence_reducer import reductions
 
 # The share of the time that is reserved for the program.
@@ -107,7 +108,8 @@ class Minimiser:
 
     def _environment(self) -> dict[str, str]:
         # Files of a killed script are removed with the folder.
-        return {**os.environ, "TMPDIR": str(self._folder / "tmp")}
+        temporary = str(self._folder / "tmp")
+        return {**os.environ, "TMPDIR": temporary, "CONFINE": str(confining_program())}
 
     def _write_script(self, reproducer: Reproducer) -> Path:
         path = self._folder / "check.sh"

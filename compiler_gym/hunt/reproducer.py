@@ -1,6 +1,5 @@
 """The script that reproduces a failure, also used to minimise it."""
 
-import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -8,6 +7,7 @@ from pathlib import Path
 
 from compiler_gym.envs.llvm.benchmarks.validation import ProgramRun
 from compiler_gym.hunt.failures import VERIFYING, Failure, Kind, Limits, pipeline_of
+from compiler_gym.util import confinement
 
 GUARDS = ("O0", "O1", "O2", "address", "memory")
 """Other ways to build an unoptimised program, with which it has to do the same: at levels of clang,
@@ -79,7 +79,11 @@ build() { # MODULE PROGRAM OPTIONS... Without options the passes are those that 
 run() { # PROGRAM: leaves what it prints in PROGRAM.out
   mkdir run && ln -s "$work/$1" run/a.out && cd run || exit 1
   # timeout ends the shell only; what else that has started ends when it has used up its time.
+  # CONFINE is the path of compiler_gym-confine, which also keeps the program from all files.
   (
+    [ -z "$CONFINE" ] || exec env -i PATH="$PATH" here="$here" ASAN_OPTIONS="$ASAN_OPTIONS" \\
+      "$CONFINE" --folder="$work/run" --read="$work/$1" --read="$here" --any_addresses \\
+      {run_limits} -- /bin/sh -c {command}
     ulimit -f 131072; ulimit -t {run_cpu_seconds}
     exec timeout --foreground {run_seconds} /bin/sh -c {command}
   ) <{stdin} >"$work/$1.out" 2>/dev/null
@@ -111,7 +115,6 @@ done
 """
 
 _BUILD_SECONDS = 120
-_ABSOLUTE_PATH = re.compile(r"(?<![\w$}])/[^\s'\"<>|&;()]+")
 
 
 @dataclass(frozen=True)
@@ -150,8 +153,7 @@ class Reproducer:
         """The input files of runs, by their name beside the script."""
         if self.run is None:
             return {}
-        named = (Path(word) for word in _ABSOLUTE_PATH.findall(self.run.command))
-        paths = [self.run.stdin, *named]
+        paths = [self.run.stdin, *self.run.named_paths]
         files: dict[str, Path] = {}
         for path in dict.fromkeys(path for path in paths if path.is_file()):
             stem = path.name
@@ -205,6 +207,11 @@ class Reproducer:
         ]
         return _filled(_PRINTED, {"conditions": "\n".join(conditions)})
 
+    def _run_limits(self) -> confinement.Limits:
+        return confinement.Limits(
+            self.limits.seconds, self.limits.cpu_seconds, self.limits.memory_mb
+        )
+
     def _check_output(self) -> str:
         assert self.run is not None
         places = {str(path): f'"$here"/{shlex.quote(name)}' for name, path in self.files.items()}
@@ -218,6 +225,7 @@ class Reproducer:
                 "build_seconds": _BUILD_SECONDS,
                 "run_seconds": f"{self.limits.seconds:g}",
                 "run_cpu_seconds": self.limits.cpu_seconds,
+                "run_limits": " ".join(self._run_limits().arguments()),
                 "guards": " ".join(self.guards),
                 "level": self.level,
                 "stdin": places.get(str(self.run.stdin), "/dev/null"),

@@ -176,7 +176,7 @@ _SCOPED_LANDLOCK = 6
 
 @functools.cache
 def _protections(modes: tuple[str, ...]) -> Protections:
-    with _empty_folder() as folder, _report() as report:
+    with empty_folder() as folder, _report() as report:
         command = [confining_program(), f"--folder={folder}", f"--report={report.write}", "--probe"]
         with Popen([*map(str, command), *modes], pass_fds=[report.write], env={}) as process:
             report.read(_PROBE_SECONDS)
@@ -239,7 +239,7 @@ def run_confined(
     words = [str(word) for word in cmd]
     with contextlib.ExitStack() as stack:
         if folder is None:
-            folder = stack.enter_context(_empty_folder())
+            folder = stack.enter_context(empty_folder())
         folder = folder.absolute()
         report = stack.enter_context(_report())
         source = stack.enter_context(_input(stdin))
@@ -262,7 +262,7 @@ def run_confined(
                 stdout=sink,
                 stderr=errors,
                 pass_fds=[report.write],
-                env=_environment(folder) if env is None else {**env},
+                env=default_environment(folder) if env is None else {**env},
                 cwd="/",
             )
         )
@@ -272,7 +272,8 @@ def run_confined(
         return report.run(words, code, printed, _content(errors), limits)
 
 
-def _environment(folder: Path) -> dict[str, str]:
+def default_environment(folder: Path) -> dict[str, str]:
+    """Returns the environment variables of a program in a folder."""
     return {"PATH": _PATH, "HOME": str(folder), "TMPDIR": str(folder), "LANG": "C.UTF-8"}
 
 
@@ -298,7 +299,8 @@ def _modes() -> list[str]:
 
 
 @contextmanager
-def _empty_folder() -> Iterator[Path]:
+def empty_folder() -> Iterator[Path]:
+    """Yields an empty folder for a confined program, and removes it."""
     folder = Path(tempfile.mkdtemp(prefix="compiler_gym-"))
     try:
         yield folder

@@ -151,8 +151,12 @@ def test_programs_that_are_wrong_themselves_are_no_findings(hunt, tmp_path):
     wrong = tmp_path / "wrong.c"
     wrong.write_text(
         "#include <stdio.h>\n"
-        "#include <unistd.h>\n"
-        'int main() { return printf("%d\\n", getpid()) < 0; }\n'
+        "#include <time.h>\n"
+        "int main() {\n"
+        "  struct timespec now;\n"
+        "  clock_gettime(CLOCK_MONOTONIC, &now);\n"
+        '  return printf("%ld\\n", now.tv_nsec) < 0;\n'
+        "}\n"
     )
     _, findings, (outcome,) = hunt("adce", program=wrong)
     assert findings == []

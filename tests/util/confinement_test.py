@@ -133,7 +133,7 @@ def target(request) -> Iterator[Target]:
             target = Target(Path(name), user)
             target.system = system
             patch.setattr(confinement, "confining_program", lambda: target.confine)
-            patch.setattr(confinement, "_empty_folder", target.empty_folder)
+            patch.setattr(confinement, "empty_folder", target.empty_folder)
             patch.setattr(
                 confinement, "Popen", lambda cmd, **rest: Popen(cmd, **rest, **_as_user(user))
             )

@@ -18,7 +18,7 @@ from compiler_gym.envs.llvm.benchmarks.validation import (
     RUN_TIMEOUT_SECONDS,
     ProgramValidator,
     build_program,
-    run_program,
+    measure_program,
 )
 from compiler_gym.errors import EnvironmentNotSupported
 from compiler_gym.tuning.size.linking import Linker, LinkError
@@ -109,11 +109,18 @@ class ProgramWorkload(Workload):
 
     def run(self, program: Path) -> None:
         """Runs a program once on all inputs of the measurement."""
+        self.seconds(program)
+
+    def seconds(self, program: Path) -> float:
+        """Returns the processor time of one :meth:`run`, without that to confine the program."""
+        total = 0.0
         for run in self.validator.runs:
-            seconds = RUN_TIMEOUT_SECONDS if run.seconds is None else run.seconds
-            error = run_program(program, run, Path(os.devnull), seconds)
+            limit = RUN_TIMEOUT_SECONDS if run.seconds is None else run.seconds
+            error, seconds = measure_program(program, run, Path(os.devnull), limit)
             if error:
                 raise RunError(str(error))
+            total += seconds
+        return max(total, _RESOLUTION_SECONDS)
 
     def limit(self, seconds: float) -> None:
         """Sets the time limit of each run."""

@@ -139,7 +139,8 @@ def test_flaky_failures_are_distinguished(tmp_path, failures, verdict):
     # A run leaves a mark, and fails as long as there are too few.
     marks = tmp_path / "marks"
     command = f'echo x >> {marks}; [ "$(wc -l < {marks})" -gt {failures} ]'
-    (error,) = ProgramValidator([ProgramRun(command=command)])(OptEnv(tmp_path))
+    run = ProgramRun(command=command, is_confined=False)
+    (error,) = ProgramValidator([run])(OptEnv(tmp_path))
     assert error.type == f"Runtime error (1) {verdict}".strip()
     assert error.data["runs"] == len(marks.read_text().splitlines()) == min(failures + 1, 5)
 
@@ -228,3 +229,28 @@ def test_errors_of_commands(tmp_path, command, error):
     (found,) = ProgramValidator([run])(OptEnv(tmp_path))
     assert found.type == error
     assert found.data["input"] == command
+
+
+def test_programs_are_confined(tmp_path):
+    """A program reads no file but those that its command names, unless it has all rights."""
+    secret = tmp_path / "secret"
+    secret.write_text("secret")
+    source = f"""
+    #include <stdio.h>
+    int main(void) {{ return fopen("{secret}", "r") ? 3 : 0; }}
+    """
+    env = OptEnv(tmp_path, source)
+    named = f": {secret}; ./a.out"
+    for run, errors in (
+        (ProgramRun(), []),
+        (ProgramRun(command=named), ["Runtime error (3)"]),
+        (ProgramRun(is_confined=False), ["Runtime error (3)"]),
+    ):
+        assert errors_of(ProgramValidator([run]), env) == errors
+    assert errors_of(ReferenceValidator(), env) == []
+    free = errors_of(ReferenceValidator(is_confined=False), env)
+    assert free == ["Runtime error (3) of the unoptimised program"]
+
+
+def test_folders_above_others_are_not_readable():
+    assert ProgramRun(command="./a.out -C / -T /tmp /usr").named_paths == [Path("/usr")]

@@ -207,6 +207,7 @@ def benchmark(
     link: Sequence[str] = (),
     timeout: float = 60,
     files: Iterable[str] | Mapping[str, str | Path] = (),
+    confined: bool = True,
 ) -> Benchmark:
     """Makes a benchmark from your own program, which can be run and checked by its output.
 
@@ -232,6 +233,8 @@ def benchmark(
         files: The names of files that the command writes and that are to be checked, too. With
             ``expect``, each with the file that holds what must be in it:
             ``{"photo.png": "expected.png"}``.
+        confined: Whether the program may use nothing but its folder and the files and folders that
+            the command names. False lets it use the network and all files, with your rights.
 
     Returns:
         A benchmark whose URI says what is in it: ``benchmark://user-v0/sort-1f0c6e1a5ff07b6e``.
@@ -263,10 +266,13 @@ def benchmark(
     uri = user_benchmark_uri(stem_of(inputs), contents, command.encode(), *expectation)
     check: ReferenceValidator | ProgramValidator
     if expected is None:
-        check = ReferenceValidator(options, timeout, (command,), tuple(files))
+        check = ReferenceValidator(options, timeout, (command,), tuple(files), is_confined=confined)
     else:
         wanted = ProgramRun(
-            expected_stdout=expected, command=command, expected_files=expected_files
+            expected_stdout=expected,
+            command=command,
+            expected_files=expected_files,
+            is_confined=confined,
         )
         check = ProgramValidator([wanted], options)
     return BenchmarkWithSource(

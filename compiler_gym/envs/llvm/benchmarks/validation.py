@@ -3,22 +3,32 @@
 import filecmp
 import hashlib
 import os
+import re
+import resource
 import shlex
-import shutil
 import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, BinaryIO, Protocol
 
 from compiler_gym.datasets import Benchmark
 from compiler_gym.datasets.benchmark import looks_only
 from compiler_gym.envs.llvm.benchmarks.bitcode import ClangInvocation
 from compiler_gym.errors import ValidationError
 from compiler_gym.util import llvm_tools
-from compiler_gym.util.commands import Popen, run_command
+from compiler_gym.util.commands import Popen, communicate, run_command
+from compiler_gym.util.confinement import (
+    ConfinedRun,
+    Limits,
+    default_environment,
+    empty_folder,
+    read_left_file,
+    run_confined,
+)
 
 # The part of an environment's interface that benchmarks use.
 
@@ -54,7 +64,17 @@ _RUNS_OF_OPT = 5
 _TRIES_IN_VAIN = 2
 
 # A miscompiled program may print for ever. In units of 512 bytes, as POSIX counts them.
-_OUTPUT_LIMIT_BLOCKS = 64 * 2048
+_OUTPUT_LIMIT_MIB = 64
+_OUTPUT_LIMIT_BLOCKS = _OUTPUT_LIMIT_MIB * 2048
+# More than programs need that do not run wild.
+_MEMORY_MIB = 4096
+_PROCESSES = 512
+_DISK_MIB = 1024
+_FILES = 1024
+
+# A file or folder that a command names. Quotes end a name.
+_ABSOLUTE_PATH = re.compile(r"(?<![\w$}])/[^\s'\"<>|&;()]+")
+_LIBRARIES_VARIABLE = "LD_LIBRARY_PATH"
 _MAX_QUOTED_CHARACTERS = 1000
 
 
@@ -126,6 +146,16 @@ def run_opt(commandline: str, folder: Path, check: bool = True) -> subprocess.Co
     return run_command(command, OPT_TIMEOUT_SECONDS, cwd=folder, check=check)
 
 
+def _words(command: str) -> list[str]:
+    """Returns the words of a command of a shell, with blanks where they are quoted."""
+    words = shlex.shlex(command, posix=True, punctuation_chars=True)
+    words.whitespace_split = True
+    try:
+        return list(words)
+    except ValueError:  # A quotation mark without another one, as in a comment.
+        return []
+
+
 @dataclass(frozen=True)
 class ProgramRun:
     """A run of a program with a known result.
@@ -138,6 +168,9 @@ class ProgramRun:
         expected_files: The files that it writes there, by name, each with the file that holds what
             must be in it.
         seconds: The time limit; None for :data:`RUN_TIMEOUT_SECONDS`.
+        is_confined: Whether the program may use nothing but its folder, the system's programs and
+            libraries, and the files and folders that the command names by absolute paths. It has
+            no network then. See ``docs/security.md``.
     """
 
     stdin: Path = Path(os.devnull)
@@ -145,6 +178,22 @@ class ProgramRun:
     command: str = "exec ./a.out"
     expected_files: Sequence[tuple[str, Path]] = ()
     seconds: float | None = None
+    is_confined: bool = True
+
+    @property
+    def named_paths(self) -> list[Path]:
+        """The files and folders that the command names by absolute paths.
+
+        Folders above the user's or the temporary files are left out: they would show too much.
+        """
+        named = [Path(word) for word in _ABSOLUTE_PATH.findall(self.command)]
+        named += [Path(word) for word in _words(self.command) if word.startswith("/")]
+        others = [Path(tempfile.gettempdir()), Path(os.path.expanduser("~"))]
+        return [
+            path
+            for path in dict.fromkeys(named)
+            if path.exists() and not any(each.is_relative_to(path) for each in others)
+        ]
 
     @property
     def name(self) -> str:
@@ -212,6 +261,7 @@ class ReferenceValidator:
         files: The names of the files that each run writes.
         run_seconds: The time limit of each run of the optimised program; None for
             :data:`RUN_TIMEOUT_SECONDS`.
+        is_confined: Same as in :class:`ProgramRun`.
     """
 
     linker_options: Sequence[str] = ("-lm",)
@@ -219,11 +269,14 @@ class ReferenceValidator:
     commands: Sequence[str] = (ProgramRun.command,)
     files: Sequence[str] = ()
     run_seconds: float | None = None
+    is_confined: bool = True
 
     @property
     def runs(self) -> Sequence[ProgramRun]:
         """The runs to make. What must come of them is not known."""
-        return [ProgramRun(command=command) for command in self.commands]
+        return [
+            ProgramRun(command=command, is_confined=self.is_confined) for command in self.commands
+        ]
 
     def __call__(self, env: ProgramEnv) -> Iterator[ValidationError]:
         """Validates the program of an environment, which is reset.
@@ -258,6 +311,7 @@ class ReferenceValidator:
                 (name, folder / f"expected-{number}") for number, name in enumerate(self.files)
             ],
             seconds=self.run_seconds,
+            is_confined=self.is_confined,
         )
         written = [path for _, path in run.expected_files]
         stdout, seconds = run.expected_stdout, self.reference_seconds
@@ -360,30 +414,91 @@ def run_program(
         seconds: How long it may take.
         written: Where to move the files that the run must write. None if they are not wanted.
     """
+    error, _ = measure_program(executable, run, stdout, seconds, written)
+    return error
+
+
+def measure_program(
+    executable: Path,
+    run: ProgramRun,
+    stdout: Path,
+    seconds: float,
+    written: Sequence[Path] | None = None,
+) -> tuple[ValidationError | None, float]:
+    """Runs a program as :func:`run_program` does, and returns its processor time in seconds, too.
+
+    The time is that of the command and the processes that it waited for.
+    """
     details: dict[str, Any] = {"input": run.name}
-    command = ["/bin/sh", "-c", f"ulimit -f {_OUTPUT_LIMIT_BLOCKS}; {run.command}"]
-    with tempfile.TemporaryDirectory(prefix="compiler_gym-") as folder:
-        Path(folder, "a.out").symlink_to(executable)
-        try:
-            with (
-                run.stdin.open("rb") as source,
-                stdout.open("wb") as sink,
-                Popen(
-                    command, stdin=source, stdout=sink, stderr=subprocess.PIPE, cwd=folder
-                ) as process,
-            ):
-                _, errors = process.communicate(timeout=seconds)
-        except subprocess.TimeoutExpired:
-            return ValidationError("Execution timeout", {**details, "seconds": seconds})
-        if process.returncode:
-            details["stderr"] = _quote(errors)
-            return ValidationError(_status_error_type(process.returncode), details)
+    with empty_folder() as folder:
+        (folder / "a.out").symlink_to(executable)
+        start = _run_confined if run.is_confined else _run_freely
+        with run.stdin.open("rb") as source, stdout.open("wb") as sink:
+            done = start(executable, run, folder, seconds, source, sink)
+        if done.limit == "time":
+            details["seconds"] = seconds
+            return ValidationError("Execution timeout", details), done.cpu_seconds
+        if done.returncode:
+            details["stderr"] = _quote(done.stderr)
+            if done.limit:
+                details["limit"] = done.reason
+            return ValidationError(_status_error_type(done.returncode), details), done.cpu_seconds
         for (name, _), path in zip(run.expected_files, written or (), strict=False):
-            source_path = Path(folder, name)
-            if not source_path.is_file():
-                return ValidationError("Output not generated", {**details, "file": name})
-            shutil.copyfile(source_path, path)
-    return None
+            contents = read_left_file(folder, name)
+            if contents is None:
+                details["file"] = name
+                return ValidationError("Output not generated", details), done.cpu_seconds
+            path.write_bytes(contents)
+    return None, done.cpu_seconds
+
+
+def _run_confined(
+    executable: Path,
+    run: ProgramRun,
+    folder: Path,
+    seconds: float,
+    source: BinaryIO,
+    sink: BinaryIO,
+) -> ConfinedRun:
+    libraries = os.environ.get(_LIBRARIES_VARIABLE, "")
+    folders = [Path(each) for each in libraries.split(os.pathsep) if Path(each).is_dir() and each]
+    environment = default_environment(folder)
+    if folders:
+        environment[_LIBRARIES_VARIABLE] = libraries
+    return run_confined(
+        ["/bin/sh", "-c", run.command],
+        Limits(seconds, 0, _MEMORY_MIB, _PROCESSES, _OUTPUT_LIMIT_MIB, _DISK_MIB, _FILES),
+        folder=folder,
+        readable=[executable, *run.named_paths, *folders],
+        env=environment,
+        stdin=source,
+        stdout=sink,
+        any_addresses=True,  # Sanitizers.
+    )
+
+
+def _run_freely(
+    executable: Path,
+    run: ProgramRun,
+    folder: Path,
+    seconds: float,
+    source: BinaryIO,
+    sink: BinaryIO,
+) -> ConfinedRun:
+    """Runs a program with the rights of the user."""
+    command = ["/bin/sh", "-c", f"ulimit -f {_OUTPUT_LIMIT_BLOCKS}; {run.command}"]
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    begin = time.monotonic()
+    limit, errors = "", b""
+    with Popen(command, stdin=source, stdout=sink, stderr=subprocess.PIPE, cwd=folder) as process:
+        try:
+            _, errors = communicate(process, timeout=seconds)
+        except subprocess.TimeoutExpired:
+            limit = "time"
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    elapsed = time.monotonic() - begin
+    return ConfinedRun(command, process.returncode, b"", errors, limit, limit, elapsed, cpu)
 
 
 def _status_error_type(status: int) -> str:

@@ -20,6 +20,8 @@ from compiler_gym.datasets import Benchmark
 from compiler_gym.envs.llvm.llvm_command_line import short_name
 from compiler_gym.envs.llvm.llvm_env import LlvmEnv
 from compiler_gym.errors import BenchmarkInitError, ServiceError
+from compiler_gym.explorer import limits as explorer_limits
+from compiler_gym.explorer.commands import Tools
 from compiler_gym.service.transport.connection_opts import ConnectionOpts
 
 Objective = Literal["instructions", "bytes", "cycles"]
@@ -75,7 +77,11 @@ class Compiler:
     Methods may be called from any thread.
 
     Args:
-        limits: Its ``session_mib`` bounds the memory of each process.
+        limits: The limits of sources and processes.
+
+    Attributes:
+        limits: The same.
+        tools: Runs the compiler for sources of agents.
 
     Raises:
         EnvironmentNotSupported: If the LLVM service is not built.
@@ -83,6 +89,16 @@ class Compiler:
     """
 
     def __init__(self, limits: Limits):
+        self.limits = limits
+        self.tools = Tools(
+            explorer_limits.Limits(
+                is_public=True,
+                source_bytes=limits.source_bytes,
+                compile_seconds=limits.compile_seconds,
+                tool_seconds=limits.compile_seconds,
+                tool_mib=limits.session_mib,
+            )
+        )
         flags = [f"--session_memory_mib={limits.session_mib}"]
         env = compiler_gym.make("llvm-v0", connection_settings=ConnectionOpts(script_args=flags))
         assert isinstance(env, LlvmEnv)

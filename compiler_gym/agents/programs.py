@@ -19,9 +19,8 @@ from compiler_gym.envs.llvm.benchmarks.validation import (
 )
 from compiler_gym.envs.llvm.llvm_env import LlvmEnv
 from compiler_gym.errors.nearest_names import did_you_mean
-from compiler_gym.explorer import limits as explorer_limits
 from compiler_gym.explorer.messages import ExplorerError, Source
-from compiler_gym.explorer.programs import make_program
+from compiler_gym.explorer.sources import make_program
 
 Language = Literal["c", "c++", "ir"]
 
@@ -85,7 +84,7 @@ def named_program(compiler: Compiler, name: str) -> OpenedProgram:
 
 
 def text_program(
-    text: str, language: Language, flags: str, limits: Limits, name: str = "source"
+    compiler: Compiler, text: str, language: Language, flags: str, name: str = "source"
 ) -> OpenedProgram:
     """Compiles a program that is given as text. It may include headers of the system only.
 
@@ -93,19 +92,21 @@ def text_program(
         AgentError: If it is too large, or does not compile.
         EnvironmentNotSupported: If clang is not installed.
     """
-    bounds = explorer_limits.Limits(
-        source_bytes=limits.source_bytes, compile_seconds=limits.compile_seconds
-    )
+    source = Source(language=language, text=text, flags=flags)
     try:
-        benchmark = make_program(Source(language=language, text=text, flags=flags), bounds)
+        benchmark = make_program(source, compiler.tools)
     except ExplorerError as error:
-        details = error.problem.diagnostics[:5]
-        lines = "; ".join(f"line {each.line}: {each.message}" for each in details)
-        raise AgentError(f"The program does not compile: {lines or error}") from error
-    return own_program(name, benchmark, limits)
+        lines = [
+            f"line {each.line}: {each.message}"
+            for each in error.problem.diagnostics
+            if each.severity == "error"
+        ]
+        problem = "; ".join([str(error), *lines[1:5]])
+        raise AgentError(f"The program does not compile: {problem}") from error
+    return own_program(name, benchmark, compiler.limits)
 
 
-def file_program(root: Path | None, file: str, flags: str, limits: Limits) -> OpenedProgram:
+def file_program(compiler: Compiler, root: Path | None, file: str, flags: str) -> OpenedProgram:
     """Opens a file below a folder: C, C++, textual IR, or bitcode.
 
     Raises:
@@ -114,6 +115,7 @@ def file_program(root: Path | None, file: str, flags: str, limits: Limits) -> Op
     path = path_below(root, file)
     if not path.is_file():
         raise AgentError(f"There is no file {file!r} below the folder of the server")
+    limits = compiler.limits
     size = path.stat().st_size
     if size > limits.file_bytes:
         raise AgentError(f"expected a file of at most {limits.file_bytes:,} bytes, got {size:,}")
@@ -125,7 +127,7 @@ def file_program(root: Path | None, file: str, flags: str, limits: Limits) -> Op
     if path.suffix not in _LANGUAGES:
         raise AgentError(f"expected a file that ends in .bc, {', '.join(_LANGUAGES)}, got {file!r}")
     text = path.read_text(encoding="utf-8", errors="replace")
-    return text_program(text, _LANGUAGES[path.suffix], flags, limits, path.name)
+    return text_program(compiler, text, _LANGUAGES[path.suffix], flags, path.name)
 
 
 def path_below(root: Path | None, file: str) -> Path:

@@ -94,9 +94,9 @@ class Workbench(ProgramViews):
                 "expected exactly one of the arguments name, source and file; e.g. name='sha256'"
             )
         if source:
-            program = text_program(source, language, flags, self.limits)
+            program = text_program(self._compiler, source, language, flags)
         elif file:
-            program = file_program(self._root, file, flags, self.limits)
+            program = file_program(self._compiler, self._root, file, flags)
         else:
             program = named_program(self._compiler, name)
         with self._lock:

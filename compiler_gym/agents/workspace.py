@@ -16,7 +16,7 @@ from compiler_gym.agents.texts import page
 from compiler_gym.envs.llvm.llvm_env import LlvmEnv
 from compiler_gym.errors.nearest_names import did_you_mean
 from compiler_gym.explorer.messages import ExplorerError
-from compiler_gym.explorer.programs import check_assembly
+from compiler_gym.explorer.sources import check_assembly
 
 COSTS: dict[Objective, tuple[str, str]] = {
     "instructions": ("IrInstructionCount", "IrInstructionCount"),

@@ -46,7 +46,7 @@ class Function:
     lines: list[int] = field(default_factory=list)
 
 
-def code(bench: Workbench, commands: Tools, state: messages.State) -> messages.Code:
+def code(bench: Workbench, state: messages.State) -> messages.Code:
     """Returns the machine code of a state, whose size is ``ObjectTextSizeBytes``.
 
     Raises:
@@ -54,8 +54,8 @@ def code(bench: Workbench, commands: Tools, state: messages.State) -> messages.C
         EnvironmentNotSupported: If the LLVM tools are not installed.
     """
     bitcode, total = bench.observe(state.program, state.actions, ["Bitcode", "ObjectTextSizeBytes"])
-    with commands.folder() as folder:
-        functions = disassembled(bitcode.tobytes(), commands, folder)
+    with bench.tools.folder() as folder:
+        functions = disassembled(bitcode.tobytes(), bench.tools, folder)
     return messages.Code(
         bytes=int(total),
         functions=[
@@ -67,12 +67,12 @@ def code(bench: Workbench, commands: Tools, state: messages.State) -> messages.C
     )
 
 
-def disassembled(bitcode: bytes, commands: Tools, folder: Path) -> list[Function]:
+def disassembled(bitcode: bytes, tools: Tools, folder: Path) -> list[Function]:
     """Generates the code of a program for size, as it is measured, and disassembles it.
 
     Args:
         bitcode: The program.
-        commands: Runs the tools.
+        tools: Runs the tools.
         folder: A folder of theirs.
 
     Returns:
@@ -88,11 +88,11 @@ def disassembled(bitcode: bytes, commands: Tools, folder: Path) -> list[Function
     marked, object_file = folder / "marked.bc", folder / "program.o"
     passes = "-passes=module(default<O0>,mark-for-size<Oz>)"
     opt: list[str | Path] = [llvm_tools.opt_path(), f"-load-pass-plugin={plugin}", passes, "-"]
-    commands.run([*opt, "-o", marked], folder, bitcode)
-    options = ["-Oz", "-Xclang", "-disable-llvm-passes", "-w", "-c"]
-    commands.run([llvm_tools.clang_path(), *options, marked, "-o", object_file], folder)
+    tools.run([*opt, "-o", marked], folder, bitcode)
+    options = ["-Oz", "-Xclang", "-disable-llvm-passes", "-fno-caret-diagnostics", "-w", "-c"]
+    tools.run([llvm_tools.clang_path(), *options, marked, "-o", object_file], folder)
     shown = ["--syms", "-d", "-r", "-l", "--no-show-raw-insn", "--no-print-imm-hex"]
-    text, _ = commands.run([llvm_tools.tool_path("llvm-objdump"), *shown, object_file], folder)
+    text, _ = tools.run([llvm_tools.tool_path("llvm-objdump"), *shown, object_file], folder)
     return [*_functions_of(text.decode(errors="replace"))]
 
 

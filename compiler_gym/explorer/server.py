@@ -25,7 +25,6 @@ from starlette.websockets import WebSocketDisconnect
 from compiler_gym.errors import EnvironmentNotSupported, ServiceError
 from compiler_gym.explorer import jobs, messages
 from compiler_gym.explorer.access import guarded
-from compiler_gym.explorer.commands import Tools
 from compiler_gym.explorer.exports import export
 from compiler_gym.explorer.limits import Limits
 from compiler_gym.explorer.machine_code import code
@@ -110,12 +109,11 @@ def _add_requests(app: FastAPI, bench: Workbench) -> None:
 
 
 def _add_code_requests(app: FastAPI, bench: Workbench) -> None:
-    commands = Tools(bench.limits)
-    sources = SourceLines(bench, commands)
+    sources = SourceLines(bench)
 
     @app.post("/api/code")
     def make_code(request: messages.State) -> messages.Code:
-        return code(bench, commands, request)
+        return code(bench, request)
 
     @app.post("/api/lines")
     def lines(request: messages.State) -> messages.Lines:

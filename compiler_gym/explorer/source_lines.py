@@ -13,14 +13,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from compiler_gym.envs.llvm.benchmarks.bitcode import ClangInvocation
 from compiler_gym.explorer import messages
-from compiler_gym.explorer.commands import Tools
 from compiler_gym.explorer.machine_code import SOURCE_NAME, disassembled
 from compiler_gym.explorer.messages import ExplorerError
+from compiler_gym.explorer.sources import compile_source
 from compiler_gym.explorer.workbench import Workbench
 from compiler_gym.util import llvm_tools
-from compiler_gym.util.commands import CommandError
 
 _MAX_KEPT = 16
 _MAX_REMARKS = 2000
@@ -57,12 +55,11 @@ class SourceLines:
 
     Args:
         bench: The programs.
-        commands: Runs the tools.
     """
 
-    def __init__(self, bench: Workbench, commands: Tools):
+    def __init__(self, bench: Workbench):
         self._bench = bench
-        self._commands = commands
+        self._tools = bench.tools
         self._lock = threading.Lock()
         self._kept: OrderedDict[tuple[str, tuple[str, ...]], bytes] = OrderedDict()
 
@@ -82,10 +79,10 @@ class SourceLines:
         bitcode, ir = self._bench.observe(state.program, state.actions, ["Bitcode", "Ir"])
         try:
             debug = self._debug_bitcode(source, state.program, state.actions)
-            with self._commands.folder() as folder:
-                text, _ = self._commands.run([llvm_tools.llvm_dis_path(), "-"], folder, debug)
-                plain = disassembled(bitcode.tobytes(), self._commands, folder)
-                coded = disassembled(debug, self._commands, folder)
+            with self._tools.folder() as folder:
+                text, _ = self._tools.run([llvm_tools.llvm_dis_path(), "-"], folder, debug)
+                plain = disassembled(bitcode.tobytes(), self._tools, folder)
+                coded = disassembled(debug, self._tools, folder)
         except ExplorerError as error:
             found.problem = str(error)
             return found
@@ -135,9 +132,9 @@ class SourceLines:
         kinds = ["-pass-remarks=.*", "-pass-remarks-missed=.*", "-pass-remarks-analysis=.*"]
         try:
             debug = self._debug_bitcode(source, state.program, state.actions[:-1])
-            with self._commands.folder() as folder:
+            with self._tools.folder() as folder:
                 command = self._opt(state.actions[-1:])
-                _, text = self._commands.run([*command, *kinds], folder, debug)
+                _, text = self._tools.run([*command, *kinds], folder, debug)
         except ExplorerError:  # They are shown without lines.
             return places
         for line, message in _REMARK.findall(text.decode(errors="replace")):
@@ -165,10 +162,10 @@ class SourceLines:
             if key in self._kept:
                 self._kept.move_to_end(key)
                 return self._kept[key]
-        with self._commands.folder() as folder:
+        with self._tools.folder() as folder:
             made = self._compiled(source, folder)
             if actions:
-                made, _ = self._commands.run([*self._opt(actions), "-o", "-"], folder, made)
+                made, _ = self._tools.run([*self._opt(actions), "-o", "-"], folder, made)
         with self._lock:
             self._kept[key] = made
             while len(self._kept) > _MAX_KEPT:
@@ -178,15 +175,13 @@ class SourceLines:
     def _compiled(self, source: _Source, folder: Path) -> bytes:
         """Returns a program with debug lines, before any pass."""
         parts = []
-        for number, (language, text) in enumerate(source.files):
-            name = f"{number}.{language}"
-            (folder / name).write_text(text)
-            options = [*ClangInvocation.DEFAULT_COPT, *shlex.split(source.flags)]
-            lines = ["-gline-tables-only", "-x", language, name]
-            clang = ClangInvocation([*options, *lines], timeout=60).command(Path("-"))
+        flags = [*shlex.split(source.flags), "-gline-tables-only"]
+        for language, text in source.files:
             try:
-                made, _ = self._commands.run(clang, folder)
-            except CommandError as error:
+                made = compile_source(text.encode(), language, flags, self._tools, folder)
+            except ExplorerError as error:
+                if error.problem.kind != "program":
+                    raise
                 raise ExplorerError(
                     "program", "The source does not compile without the files that it includes."
                 ) from error
@@ -196,7 +191,7 @@ class SourceLines:
         paths = [folder / f"{number}.bc" for number in range(len(parts))]
         for path, part in zip(paths, parts, strict=True):
             path.write_bytes(part)
-        linked, _ = self._commands.run([llvm_tools.llvm_link_path(), *paths, "-o", "-"], folder)
+        linked, _ = self._tools.run([llvm_tools.llvm_link_path(), *paths, "-o", "-"], folder)
         return linked
 
     def _opt(self, actions: Sequence[str]) -> list[str | Path]:

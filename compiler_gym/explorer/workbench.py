@@ -16,6 +16,7 @@ from compiler_gym.envs.llvm.specs import AUTOPHASE_FEATURE_NAMES
 from compiler_gym.errors import BenchmarkInitError, ServiceError
 from compiler_gym.errors.nearest_names import did_you_mean
 from compiler_gym.explorer import messages
+from compiler_gym.explorer.commands import Tools
 from compiler_gym.explorer.limits import Limits
 from compiler_gym.explorer.messages import ExplorerError
 from compiler_gym.explorer.programs import (
@@ -23,10 +24,9 @@ from compiler_gym.explorer.programs import (
     Programs,
     built_in_names,
     built_in_uri,
-    check_assembly,
     id_of_source,
-    make_program,
 )
+from compiler_gym.explorer.sources import make_program
 from compiler_gym.service.transport.connection_opts import ConnectionOpts
 
 COSTS = {
@@ -71,12 +71,18 @@ class Workbench:
         limits: The limits.
         program: The program that the page opens first, or its URI; None for none.
 
+    Attributes:
+        limits: The limits.
+        tools: Runs the tools of LLVM that compile and show programs of visitors.
+        first: The program that the page opens first; None for none.
+
     Raises:
         EnvironmentNotSupported: If the LLVM service is not built.
     """
 
     def __init__(self, limits: Limits, program: Benchmark | str | None = None):
         self.limits = limits
+        self.tools = Tools(limits)
         self.first: Program | None = None
         self._lock = threading.Lock()
         self._programs = Programs(limits.programs)
@@ -171,7 +177,7 @@ class Workbench:
     def _source_program(self, source: messages.Source) -> Program:
         id = id_of_source(source)
         known = self._programs.find(id)
-        return known or self._add(id, "pasted", make_program(source, self.limits), source)
+        return known or self._add(id, "pasted", make_program(source, self.tools), source)
 
     def _add(
         self, id: str, name: str, benchmark: Benchmark | str, source: messages.Source | None
@@ -181,9 +187,7 @@ class Workbench:
         env = self._begin(program, _SPACES[0])
         with _closed_on_error(env):
             program.sources = env.benchmark.sources if env.benchmark else []
-            instructions, ir = env.observation.observe(["IrInstructionCount", "Ir"])
-            if source is not None and self.limits.is_public:
-                check_assembly(ir)
+            instructions = env.observation["IrInstructionCount"]
             if instructions > self.limits.instructions:
                 raise ExplorerError(
                     "limit",

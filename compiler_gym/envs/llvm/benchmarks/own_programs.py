@@ -161,8 +161,13 @@ def user_benchmark_uri(name: str, program: bytes, *others: bytes) -> str:
         program: Bitcode, or textual IR.
         others: What else makes a difference.
     """
-    # The names of the module are those of files, and no part of the program.
     ir = run_tool([llvm_tools.llvm_dis_path(), "-", "-o", "-"], timeout=600, stdin=program)
+    return uri_of_user_ir(name, ir, *others)
+
+
+def uri_of_user_ir(name: str, ir: bytes, *others: bytes) -> str:
+    """Returns :func:`user_benchmark_uri` of a program as textual IR, as LLVM prints it."""
+    # The names of the module are those of files, and no part of the program.
     key = hashlib.sha256()
     for line in ir.splitlines():
         if not line.startswith(_NAMES_OF_MODULE):

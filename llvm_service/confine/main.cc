@@ -11,6 +11,7 @@
 // which becomes the program. The watcher ends when this process ends, and everything with it.
 #include <fcntl.h>
 #include <ftw.h>
+#include <linux/capability.h>
 #include <poll.h>
 #include <sched.h>
 #include <sys/prctl.h>
@@ -90,8 +91,19 @@ bool isMapped(unsigned user) {
   return isFound;
 }
 
+// Returns whether this process may give a process and files to another user. Root may not in some
+// containers.
+bool canChangeUser() {
+  __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct data[2] = {};
+  if (syscall(SYS_capget, &header, data) != 0) return false;
+  constexpr uint32_t kNeeded = (1U << CAP_CHOWN) | (1U << CAP_SETGID) | (1U << CAP_SETUID);
+  return (data[0].effective & kNeeded) == kNeeded;
+}
+
 // Returns a user that no other process has; 0 if there is none.
 unsigned unusedUser() {
+  if (!canChangeUser()) return 0;
   const auto process = static_cast<unsigned>(getpid());
   // Far from those that systems assign, and in the range of those that systemd assigns for a time.
   const unsigned candidates[] = {0x70000000 + process, 61184 + process % 4336};

@@ -317,6 +317,18 @@ def test_compilers_are_limited(target: Target, folder: Path, name: str, source: 
     _note(name, target, "limit: memory")
 
 
+@pytest.mark.parametrize("flags", [(), ("--no_namespaces",)])
+def test_root_without_rights(tmp_path, flags):
+    """In some containers, root has no rights to change its user."""
+    if os.getuid() != 0:
+        pytest.skip("needs root")
+    words = ["setpriv", "--bounding-set=-all", "--inh-caps=-all", confinement.confining_program()]
+    script = "echo done; cat /etc/shadow 2>/dev/null && echo read"
+    command = [*words, f"--folder={tmp_path}", *flags, "--", "/bin/sh", "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("done\n", "")
+
+
 def test_missing_programs(target: Target, folder: Path):
     with pytest.raises(FileNotFoundError):
         run_confined(["/bin/no-such-program"], folder=folder)

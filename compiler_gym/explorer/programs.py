@@ -21,13 +21,11 @@ class Program:
         message: The facts for the page.
         benchmark: The program, or its URI.
         sources: Its source files, as far as they are known.
-        lock: Held while states of it are made.
     """
 
     message: messages.Program
     benchmark: Benchmark | str
     sources: list[BenchmarkSource] = field(default_factory=list)
-    lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
     def is_built_in(self) -> bool:

@@ -87,6 +87,8 @@ class Workbench:
         self._lock = threading.Lock()
         self._programs = Programs(limits.programs)
         self._entries: OrderedDict[_Key, _Entry] = OrderedDict()
+        # For each state that is being made, a lock and the number of threads that use it.
+        self._locks: dict[_Key, tuple[threading.Lock, int]] = {}
         flags = [f"--session_memory_mib={limits.session_mib}"]
         settings = ConnectionOpts(script_args=flags)
         env = compiler_gym.make("llvm-v0", connection_settings=settings)
@@ -305,13 +307,28 @@ class Workbench:
         if entry is None:
             owner = self.program(program)
             self.numbers(actions)
-            with owner.lock:
+            with self._making(key):
                 entry = self._find(key) or self._make(owner, key)
         try:
             yield entry
         finally:
             with self._lock:
                 entry.users -= 1
+
+    @contextmanager
+    def _making(self, key: _Key) -> Iterator[None]:
+        """Makes other threads wait that make the same state, but no others."""
+        with self._lock:
+            lock, users = self._locks.get(key, (threading.Lock(), 0))
+            self._locks[key] = lock, users + 1
+        try:
+            with lock:
+                yield
+        finally:
+            with self._lock:
+                lock, users = self._locks.pop(key)
+                if users > 1:
+                    self._locks[key] = lock, users - 1
 
     def _find(self, key: _Key) -> _Entry | None:
         with self._lock:

@@ -5,9 +5,11 @@ import http.client
 import json
 import os
 import signal
+import threading
 import urllib.error
 import urllib.request
 import webbrowser
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from urllib.parse import urlsplit
 
@@ -328,6 +330,27 @@ def test_states_are_made_again_when_their_sessions_were_killed():
         assert client.call("path", state) == before
         assert client.call("path", level) == of_level
         assert client.call("metrics", state)["instructions"]
+
+
+def test_a_slow_state_does_not_delay_others_of_its_program(client, monkeypatch):
+    program = client.paste()
+    step, may_go_on = client.bench.step, threading.Event()
+
+    def step_when_allowed(env, actions, costs=()):
+        assert "function(adce)" not in actions or may_go_on.wait(100)
+        return step(env, actions, costs)
+
+    monkeypatch.setattr(client.bench, "step", step_when_allowed)
+    slow = {"program": program, "actions": ["function(adce)"]}
+    with ThreadPoolExecutor(2) as pool:
+        try:
+            waiting = [pool.submit(client.call, "path", slow) for _ in range(2)]
+            assert client.call("path", {**slow, "actions": [SROA]})["steps"]
+            assert not any(each.done() for each in waiting)
+        finally:
+            may_go_on.set()
+        assert waiting[0].result() == waiting[1].result()
+    assert client.bench._locks == {}
 
 
 def test_states_are_made_again_when_they_were_dropped():

@@ -1,5 +1,6 @@
 """Output of commands: tables, JSON, progress, and one-line errors."""
 
+import dis
 import json
 import os
 import subprocess
@@ -23,15 +24,13 @@ _MAX_UNFOLDED = 40
 _MANY_COLUMNS = 8
 
 # Errors of the user or the system. Everything else is a defect.
-_FAILURES = (
-    LookupError,
-    ValueError,
-    TypeError,
-    OSError,
-    RuntimeError,
-    ServiceError,
-    subprocess.SubprocessError,
-)
+_FAILURES = (ValueError, OSError, ServiceError, subprocess.SubprocessError)
+
+# These are errors of the user or the system if a statement of this package raises them, such as
+# "raise LookupError(...)". If an operation does, such as the index of a list, they are defects.
+_FAILURES_IF_RAISED = (LookupError, TypeError, RuntimeError)
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 class _OutputConsole(Console):
@@ -193,6 +192,9 @@ def run_program(name: str, main: Callable[[], int | None]) -> int:
     Returns:
         The exit code: 130 after Ctrl-C, 1 after an error. An error prints a line to stderr, and a
         traceback too if ``COMPILER_GYM_DEBUG`` is set.
+
+    Raises:
+        Exception: A defect of the program, after a line that says so.
     """
     init_logging()
     try:
@@ -206,7 +208,10 @@ def run_program(name: str, main: Callable[[], int | None]) -> int:
         # Python would report it again at the end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except _FAILURES as error:
+    except Exception as error:
+        if not is_failure(error):
+            print(f"{name}: a defect; please report it with this traceback:", file=sys.stderr)
+            raise
         if get_debug_level() > 0:
             traceback.print_exc()
         print(f"{name}: {describe_error(error)}", file=sys.stderr)
@@ -217,7 +222,23 @@ def run_program(name: str, main: Callable[[], int | None]) -> int:
 
 def is_failure(error: BaseException) -> bool:
     """Returns true if the user or the system caused an error, rather than a defect."""
-    return isinstance(error, _FAILURES)
+    is_of_package = type(error).__module__.startswith("compiler_gym.")
+    if is_of_package or isinstance(error, _FAILURES):
+        return True
+    return isinstance(error, _FAILURES_IF_RAISED) and _is_raised_by_package(error)
+
+
+def _is_raised_by_package(error: BaseException) -> bool:
+    """Returns true if a ``raise`` statement of this package raised an error."""
+    place = error.__traceback__
+    if place is None:
+        return True
+    while place.tb_next is not None:
+        place = place.tb_next
+    code = place.tb_frame.f_code
+    if not os.path.abspath(code.co_filename).startswith(_PACKAGE + os.sep):
+        return False
+    return dis.opname[code.co_code[place.tb_lasti]] == "RAISE_VARARGS"
 
 
 def describe_error(error: BaseException) -> str:

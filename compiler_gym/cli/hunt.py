@@ -107,7 +107,7 @@ def hunt(
     written to a folder for a bug report, with a script run.sh that reproduces it.
 
     Ctrl-C ends the hunt, and the same command continues it. The exit code is 0 even if there are
-    findings.
+    findings, and 1 if trials failed, for example because a program took too long to compile.
 
     With --ray, the nodes of a cluster run the trials, and the findings are written here. Each node
     needs clang, opt and the datasets.
@@ -163,6 +163,13 @@ def hunt(
     _print_results(session, findings, as_json)
     if interrupted:
         raise typer.Exit(INTERRUPTED)
+    if session.failures:
+        first = session.failures[0]
+        messages().print(
+            f"{plural(len(session.failures), 'trial')} failed, the first with {first}",
+            soft_wrap=True,
+        )
+        raise typer.Exit(1)
 
 
 def _programs(names: list[str], run: str | None) -> tuple[Datasets, list[str]]:

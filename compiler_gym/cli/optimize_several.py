@@ -1,5 +1,6 @@
 """The programs of ``compiler-gym optimize``: one, several, or the parts of one."""
 
+import logging
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -10,19 +11,26 @@ from typing import Any, TypeVar
 
 import typer
 
-from compiler_gym.cli.console import print_json, print_line, working_on
+from compiler_gym.cli.console import (
+    describe_error,
+    is_failure,
+    print_json,
+    print_line,
+    working_on,
+)
 from compiler_gym.cli.optimize_program import Product, Result, Settings, optimize_program
 from compiler_gym.cli.optimize_report import print_linked_summary, print_report, print_summary
 from compiler_gym.cli.optimize_speed import (
+    SpeedResult,
     optimize_speed,
     print_speed_report,
     print_speed_summary,
     workload_of,
 )
 from compiler_gym.cli.options import program_uri
+from compiler_gym.distributed.task import reason_of
 from compiler_gym.envs.llvm.benchmarks.bitcode import run_tool
 from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets, get_llvm_datasets
-from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.tuning.size.compilation import Compilation
 from compiler_gym.tuning.size.html_report import write_html
 from compiler_gym.tuning.size.inputs import Input, known_program
@@ -33,6 +41,8 @@ from compiler_gym.tuning.speed.workload import SlowdownLimit
 from compiler_gym.util import llvm_tools
 from compiler_gym.util.interrupts import INTERRUPTED
 from compiler_gym.util.shell_format import plural
+
+logger = logging.getLogger(__name__)
 
 _COMPILE_SECONDS = 3600
 
@@ -166,11 +176,13 @@ def make_fast(
     as_json: bool,
 ) -> int:
     """Optimises programs for speed. Returns the exit code."""
-    workloads = [workload_of(program, run, settings.linker) for program, _ in inputs]
-    results, failed = make_each(
-        inputs,
-        lambda index, program, target: optimize_speed(program, target, settings, workloads[index]),
-    )
+
+    def make(index: int, program: Input, target: Path) -> SpeedResult:
+        del index
+        workload = workload_of(program, run, settings.linker)
+        return optimize_speed(program, target, settings, workload)
+
+    results, failed = make_each(inputs, make)
     results = with_script(results, script)
     is_single = len(inputs) == 1
     return _report(is_single, results, failed, as_json, print_speed_report, print_speed_summary)
@@ -211,19 +223,21 @@ def make_each(
         The object files, and the programs that failed.
 
     Raises:
-        Exception: Any error of ``make`` if there is one program, or if the error is not about a
-            program.
+        Exception: Any error of ``make`` if there is one program.
     """
     made: list[AnyProduct] = []
     failed: list[Failed] = []
     for index, (program, target) in enumerate(inputs):
         try:
             made.append(make(index, program, target))
-        except (BenchmarkInitError, ValueError) as error:
+        except Exception as error:  # The others do not depend on it.
             if len(inputs) == 1:
                 raise
-            failed.append(Failed(program, str(error)))
-            print(error, file=sys.stderr)
+            logger.info("%s failed", program.path, exc_info=True)
+            reason = describe_error(error) if is_failure(error) else reason_of(error)
+            failed.append(Failed(program, reason))
+            name = str(program.path)
+            print(reason if name in reason else f"{name}: {reason}", file=sys.stderr)
         else:
             if not made[-1].is_finished:
                 break

@@ -1,5 +1,6 @@
 """Options shared by the commands: environments, programs, and their completion."""
 
+import os
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -147,7 +148,7 @@ def program_uri(name: str) -> str:
     if path.suffix in _FILE_SUFFIXES and (path.is_file() or not names_benchmark(name)):
         if not path.is_file():
             raise FileNotFoundError(f"There is no file {name}")
-        return f"file://{quote(str(path.absolute()))}"
+        return f"file://{quote(os.fsencode(path.absolute()))}"
     if path.is_file():
         raise ValueError(
             f"{name} is not a program by its name, which has to end in {', '.join(_FILE_SUFFIXES)}"

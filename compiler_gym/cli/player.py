@@ -45,12 +45,14 @@ class Player:
         env: The environment.
         steps: The steps of the episode.
         benchmark: The program of it.
+        has_ended: Whether the last step was the natural end of the episode.
     """
 
     def __init__(self, env: CompilerEnv, program: Any = None):
         self.env = env
         self.steps: list[Step] = []
         self.benchmark: Benchmark | None = None
+        self.has_ended = False
         self.begin(program)
 
     def begin(self, program: Any = None) -> None:
@@ -67,21 +69,25 @@ class Player:
             raise
         self.benchmark = self.env.benchmark
         self.steps = []
+        self.has_ended = False
 
     def play(self, action: int) -> Step:
         """Makes a step.
 
         Raises:
-            ValueError: If the compiler fails. The step is then undone.
+            ValueError: If the compiler fails, and the step is then undone; or if the episode has
+                ended.
         """
         name = self.short_name(action)
+        if self.has_ended:
+            raise ValueError("The episode has ended. Undo steps, or reset")
         _, reward, done, info = self.env.step(action)
-        if done:
+        if "error_type" in info:
             self._restore()
             raise ValueError(
-                f"{name} failed, and is taken back: {info.get('error_type', 'the episode ended')}: "
-                f"{info.get('error_details', '')}"
+                f"{name} failed, and is taken back: {info['error_type']}: {info['error_details']}"
             )
+        self.has_ended = done
         step = Step(action, name, not info["action_had_no_effect"], reward, self.count())
         self.steps.append(step)
         return step
@@ -102,8 +108,9 @@ class Player:
     def _restore(self) -> None:
         """Restores the state after the recorded steps."""
         self.env.reset(benchmark=self.benchmark)
+        self.has_ended = False
         if self.steps:
-            self.env.multistep([step.action for step in self.steps])
+            self.has_ended = self.env.multistep([step.action for step in self.steps])[2]
 
     def resume(self) -> None:
         """Comes back to after the steps that there are, if something was interrupted."""

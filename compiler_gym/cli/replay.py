@@ -57,6 +57,11 @@ def replay(
     with opened_env(env, service, reward_space=reward) as opened:
         if program is None:
             wanted = list(CompilerEnvStateReader.read_paths(states))
+            if write is not None and len(wanted) != 1:
+                raise ValueError(
+                    f"--write is for one state, and there are {len(wanted)}: give it a file with "
+                    "one of them, or --program and its passes"
+                )
         else:
             text = ",".join(states)
             uri = program_uri(program)

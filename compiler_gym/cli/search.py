@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, nullcontext
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any
@@ -22,7 +22,14 @@ from compiler_gym.cli.console import (
 )
 from compiler_gym.cli.options import PROGRAM_HELP, JsonOption, complete_program, program_uri
 from compiler_gym.cli.pool_options import RayOption
-from compiler_gym.cli.sequence_search import COSTS, NO_OPT, Game, play, search_on_nodes
+from compiler_gym.cli.sequence_search import (
+    COSTS,
+    NO_OPT,
+    Game,
+    play,
+    reporting,
+    search_on_nodes,
+)
 from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets, get_llvm_datasets
 from compiler_gym.util.interrupts import INTERRUPTED
 
@@ -82,9 +89,12 @@ def search(
         each = seconds * min(jobs, len(games)) / len(games)
 
         def start(game: Game, stop: threading.Event) -> None:
-            play(game, stop, each, seed, output_folder)
+            with reporting(game) if len(games) > 1 else nullcontext():
+                play(game, stop, each, seed, output_folder)
 
         finished = _run(games, start, jobs, show=not as_json)
+    if len(games) == 1 and games[0].error:
+        raise RuntimeError(games[0].error)
     if as_json:
         print_json([_as_json(game) for game in games])
     else:
@@ -92,7 +102,10 @@ def search(
         _print_report(games, finished)
     if not finished:
         raise typer.Exit(INTERRUPTED)
-    if any(game.proof not in ("identical", NO_OPT) for game in games):
+    failed = [game for game in games if game.error]
+    for game in failed:
+        messages().print(f"{game.name} failed: {game.error}", soft_wrap=True)
+    if failed or any(game.proof not in ("identical", NO_OPT) for game in games):
         raise typer.Exit(1)
 
 
@@ -202,4 +215,5 @@ def _as_json(game: Game) -> dict[str, Any]:
         "input": game.unoptimised and str(game.unoptimised),
         "output": game.bitcode and str(game.bitcode),
         "opt": game.proof,
+        "error": game.error or None,
     }

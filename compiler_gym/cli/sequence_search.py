@@ -5,22 +5,25 @@ learnt from many programs. It mutates the best sequence, compiles the program, a
 improvements. At the end it removes passes without effect, and the real ``opt`` proves each result.
 """
 
+import logging
 import random
 import re
 import tempfile
 import threading
 import time
 from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from compiler_gym.cli.console import describe_error, is_failure
 from compiler_gym.cli.options import program_name
 from compiler_gym.cli.pool_options import PoolProgress, command_pool
 from compiler_gym.datasets import Datasets
 from compiler_gym.distributed.pool import Limits
 from compiler_gym.distributed.programs import Program
-from compiler_gym.distributed.task import Job, name_of
+from compiler_gym.distributed.task import Job, name_of, reason_of
 from compiler_gym.distributed.worker import Worker
 from compiler_gym.envs.llvm import LlvmEnv
 from compiler_gym.envs.llvm.benchmarks.validation import run_opt
@@ -28,6 +31,8 @@ from compiler_gym.errors import EnvironmentNotSupported
 from compiler_gym.tuning.policies.policy import FIRST_SEQUENCE, Policy, mutate
 from compiler_gym.util.registration import make
 from compiler_gym.util.sequence_reducer import reductions
+
+logger = logging.getLogger(__name__)
 
 #: The proof of a result if ``opt`` is not installed.
 NO_OPT = "not installed"
@@ -60,6 +65,7 @@ class Game:
         bitcode: The file of the optimised program, once written.
         proof: The comparison with ``opt``: "identical", "DIFFERENT" or :data:`NO_OPT`; empty
             before.
+        error: Why the search failed; empty if it did not.
     """
 
     uri: str
@@ -71,6 +77,11 @@ class Game:
     commandline: str = ""
     bitcode: Path | None = None
     proof: str = ""
+    error: str = ""
+
+    def fail(self, reason: str) -> None:
+        """Notes why the search failed. What was found before is kept."""
+        self.state, self.error = "failed", reason
 
     @property
     def name(self) -> str:
@@ -87,6 +98,16 @@ class Game:
     def unoptimised(self) -> Path | None:
         """The file of the unoptimised program, once written."""
         return self.bitcode and self.bitcode.with_suffix(".input.bc")
+
+
+@contextmanager
+def reporting(game: Game) -> Iterator[None]:
+    """Notes an error in the search for a program. The searches for others go on."""
+    try:
+        yield
+    except Exception as error:
+        logger.info("the search for %s failed", game.name, exc_info=True)
+        game.fail(describe_error(error) if is_failure(error) else reason_of(error))
 
 
 def play(game: Game, stop: threading.Event, seconds: float, seed: int, folder: Path) -> None:
@@ -281,7 +302,6 @@ def search_on_nodes(
 
     Raises:
         PoolError: If there are no workers.
-        RuntimeError: If a search failed.
     """
     limits = Limits(task_seconds=seconds + _SLACK_SECONDS)
     with (
@@ -290,18 +310,25 @@ def search_on_nodes(
     ):
         share = seconds * min(max(pool.capacity(), 1), len(games)) / len(games)
 
+        by_uri = {game.uri: game for game in games}
+
         def jobs() -> Iterator[Job]:
             for game in games:
-                program = Program.of(datasets.benchmark(game.uri))
-                task = Search(program.uri, program.message, game.goal, share, seed)
-                yield Job(task, {program.message: program.data})
+                with reporting(game):
+                    program = Program.of(datasets.benchmark(game.uri))
+                    task = Search(program.uri, program.message, game.goal, share, seed)
+                    yield Job(task, {program.message: program.data})
 
         for outcome in pool.run(jobs()):
+            assert isinstance(outcome.task, Search)
+            game = by_uri[outcome.task.program]
             if outcome.error is not None:
-                raise RuntimeError(f"{outcome.task}: {outcome.error}")
-            game, before, after = outcome.value
-            _write_files(game, folder, before, after)
-            prove(game)
+                game.fail(outcome.error)
+            else:
+                game, before, after = outcome.value
+                with reporting(game):
+                    _write_files(game, folder, before, after)
+                    prove(game)
             progress.advance()
             yield game
 

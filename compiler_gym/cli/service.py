@@ -1,7 +1,6 @@
 """``compiler-gym service``: describes or runs a compiler service."""
 
 import socket
-import time
 from typing import Annotated, NoReturn
 
 import typer
@@ -11,6 +10,8 @@ from compiler_gym.cli.describe import Part, table_of
 from compiler_gym.cli.options import EnvOption, JsonOption, ServiceOption, opened_env
 from compiler_gym.envs.compiler_env import CompilerEnv
 from compiler_gym.service.transport.connection_opts import ConnectionOpts
+
+_POLL_SECONDS = 1.0
 
 
 def service(
@@ -95,6 +96,6 @@ def serve(env: CompilerEnv) -> NoReturn:
     port = (process.working_dir / "port.txt").read_text().strip()
     print(f"The service listens at localhost:{port}", flush=True)
     messages().print("Ctrl-C ends it.")
-    while not process.closed:
-        time.sleep(1)
-    raise RuntimeError("The service has ended")
+    while process.exit_code(wait_seconds=_POLL_SECONDS) is None:
+        pass
+    raise RuntimeError(f"The service has ended: {process.describe_exit()}")

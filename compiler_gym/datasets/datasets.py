@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
-from urllib.parse import unquote
 
 import numpy as np
 from google.protobuf.message import DecodeError
@@ -265,10 +264,7 @@ def benchmark_of_file(uri: BenchmarkUri, path: Path) -> Benchmark:
 
 def _benchmark_of_file(uri: BenchmarkUri) -> Benchmark:
     """Returns the benchmark of a URI that names a file."""
-    path = Path(uri.path)
-    if not path.exists():
-        # The path may be percent-encoded.
-        path = Path(unquote(uri.path))
+    path = uri.file()
     if not path.is_file():
         raise FileNotFoundError(f"There is no file {path}, which benchmark {uri} names")
     if uri.scheme == "file":

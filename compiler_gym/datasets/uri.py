@@ -3,8 +3,9 @@
 import re
 from dataclasses import dataclass, field
 from functools import total_ordering
+from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlencode, urlsplit
+from urllib.parse import parse_qs, unquote, urlencode, urlsplit
 
 # Schemes whose path is that of a file; they name no dataset.
 FILE_SCHEMES = ("file", "proto")
@@ -108,6 +109,13 @@ class BenchmarkUri:
     def endswith(self, *args: Any) -> bool:
         """Returns true if the text of the URI ends with a suffix, see ``str.endswith``."""
         return str(self).endswith(*args)
+
+    def file(self) -> Path:
+        """Returns the file that a URI of a file names. The path may be percent-encoded."""
+        # A name may have a "#".
+        text = f"{self.path}#{self.fragment}" if self.fragment else self.path
+        path = Path(text)
+        return path if path.exists() else Path(unquote(text, errors="surrogateescape"))
 
     def __str__(self) -> str:
         query = f"?{urlencode(self.params, doseq=True)}" if self.params else ""

@@ -7,7 +7,7 @@ import secrets
 import socket
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Any
@@ -117,7 +117,8 @@ class RayBackend(Backend):
 
     Args:
         address: The address of the cluster, "auto", or "local" to start Ray on this machine only.
-            A connection of this process to a cluster is used if there is one, and stays open.
+            A connection of this process to a cluster is used if there is one, and stays open. Then
+            the address has to be that of the cluster, "auto" or "local".
 
     Raises:
         EnvironmentNotSupported: If Ray is not installed.
@@ -130,6 +131,8 @@ class RayBackend(Backend):
         self._is_mine = not self.ray.is_initialized()
         if self._is_mine:
             _connect(self.ray, address)
+        else:
+            _check_connection(self.ray, address)
         self._actor_class = self.ray.remote(**_ACTOR_OPTIONS)(RayWorker)
         self._references: OrderedDict[str, Any] = OrderedDict()
         self._handles: set[_RayHandle] = set()
@@ -206,6 +209,22 @@ def _check_version(version: str) -> None:
     if found < _OLDEST:
         oldest = ".".join(map(str, _OLDEST))
         raise PoolError(f"expected Ray {oldest} or later, found {version}; try to upgrade ray")
+
+
+def _check_connection(ray: Any, address: str) -> None:
+    """Raises PoolError if this process is connected to another cluster than that of an address."""
+    found = re.fullmatch(r"([^:/]+):(\d+)", address)
+    connected = ray.get_runtime_context().gcs_address
+    if found is None or address == connected:
+        return
+    host, _, port = connected.rpartition(":")
+    with suppress(OSError):
+        if port == found[2] and socket.gethostbyname(found[1]) == socket.gethostbyname(host):
+            return
+    raise PoolError(
+        f"expected a connection to the Ray cluster at {address!r}, but this process has one to "
+        f"{connected!r}; try ray.shutdown() before, or the address 'auto'"
+    )
 
 
 def _connect(ray: Any, address: str) -> None:

@@ -2,11 +2,15 @@
 
 import hashlib
 import json
+import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 _DIGEST_BYTES = 16
+
+# A task that fails with one of these would fail again.
+_FINAL_ERRORS = (LookupError, ValueError, TypeError)
 
 
 def digest_of(data: bytes) -> str:
@@ -93,3 +97,18 @@ class Reply:
     details: str = ""
     is_final: bool = False
     seconds: float = 0.0
+
+    @classmethod
+    def of_error(cls, error: Exception, seconds: float = 0.0) -> "Reply":
+        """Returns the reply about a task that raised an exception, which is being handled."""
+        return cls(
+            error=reason_of(error),
+            details=traceback.format_exc(),
+            is_final=isinstance(error, _FINAL_ERRORS),
+            seconds=seconds,
+        )
+
+
+def reason_of(error: Exception) -> str:
+    """Returns an exception as the reason why a task failed."""
+    return f"{type(error).__name__}: {error}"

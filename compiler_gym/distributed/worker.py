@@ -3,10 +3,10 @@
 import json
 import logging
 import os
+import pickle
 import platform
 import socket
 import time
-import traceback
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,6 @@ logger = logging.getLogger(__name__)
 # A service keeps memory for programs that it has seen. So each serves that many tasks at most.
 _TASKS_PER_SERVICE = 10_000
 _KEPT_PROGRAMS = 64
-_FINAL_ERRORS = (LookupError, ValueError, TypeError)
 
 
 @dataclass(frozen=True)
@@ -129,18 +128,28 @@ class Worker:
         begin = time.monotonic()
         logger.info("task %s begins", task.name)
         try:
-            reply = Reply(task.run(self), seconds=time.monotonic() - begin)
+            reply = Reply(_picklable(task.run(self)), seconds=time.monotonic() - begin)
         except Exception as error:
             # Nobody knows in what state the environments are now.
             self.close()
             logger.info("task %s failed", task.name, exc_info=True)
-            return Reply(
-                error=f"{type(error).__name__}: {error}",
-                details=traceback.format_exc(),
-                is_final=isinstance(error, _FINAL_ERRORS),
-                seconds=time.monotonic() - begin,
-            )
+            return Reply.of_error(error, time.monotonic() - begin)
         self._tasks += 1
         if self._tasks % _TASKS_PER_SERVICE == 0:
             self.close()
         return reply
+
+
+def _picklable(value: Any) -> Any:
+    """Returns a result unchanged.
+
+    Raises:
+        TypeError: If it cannot be pickled. To find out when it is sent would end the worker.
+    """
+    try:
+        pickle.dumps(value)
+    except Exception as error:
+        raise TypeError(
+            f"expected a result that can be pickled, got {type(value).__name__}: {error}"
+        ) from error
+    return value

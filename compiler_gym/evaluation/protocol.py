@@ -44,6 +44,10 @@ Policy: TypeAlias = PredictingPolicy | PlayingPolicy | Callable[[Any], Any]
 # By a setting that no algorithm before it has.
 _ALGORITHMS = {"exploration_fraction": "DQN", "n_epochs": "PPO", "gae_lambda": "A2C"}
 
+# Algorithms of sb3-contrib by a part of the module of their policy class. They have the settings
+# of the algorithms above, too.
+_CONTRIBUTED = {"maskable": "MaskablePPO", "recurrent": "RecurrentPPO", "qrdqn": "QRDQN"}
+
 
 def load_policy(name: str) -> Policy:
     """Loads a policy by its name.
@@ -101,20 +105,38 @@ def _stable_baselines_model(path: Path) -> Policy:
     try:
         with zipfile.ZipFile(path) as archive:
             settings = json.loads(archive.read("data"))
-        name = next(name for key, name in _ALGORITHMS.items() if key in settings)
-    except (zipfile.BadZipFile, KeyError, StopIteration, TypeError, ValueError) as error:
+        library, name = _algorithm_of(settings)
+    except (
+        *(zipfile.BadZipFile, AttributeError, KeyError, StopIteration, TypeError, ValueError),
+    ) as error:
         raise ValueError(
             f"expected a model of {', '.join(_ALGORITHMS.values())} saved by Stable-Baselines3, "
             f"got {path}; try module:function"
         ) from error
     try:
-        algorithms = import_module("stable_baselines3")
+        algorithms = import_module(library)
     except ImportError as error:
+        package = "sb3-contrib" if library == "sb3_contrib" else "'compiler_gym[sb3]'"
         raise ImportError(
-            f"{path} is a model of Stable-Baselines3: pip install 'compiler_gym[sb3]'"
+            f"{path} is a model of {name} of Stable-Baselines3: pip install {package}"
         ) from error
     model: Policy = getattr(algorithms, name).load(path, device="cpu")
     return model
+
+
+def _algorithm_of(settings: Any) -> tuple[str, str]:
+    """Returns the library of a model and the class of its algorithm.
+
+    Raises:
+        StopIteration: If it is not known.
+    """
+    policy = settings.get("policy_class", {})
+    module = policy.get("__module__", "") if isinstance(policy, dict) else ""
+    if "cg_max_steps" in settings:
+        return "sb3_contrib", "TRPO"
+    if module.startswith("sb3_contrib."):
+        return "sb3_contrib", next(name for key, name in _CONTRIBUTED.items() if key in module)
+    return "stable_baselines3", next(name for key, name in _ALGORITHMS.items() if key in settings)
 
 
 EPISODE_STEPS = 45

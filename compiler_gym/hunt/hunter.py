@@ -1,6 +1,7 @@
 """A hunt: a series of trials, with its progress in a folder."""
 
 import json
+import logging
 import math
 import random
 import time
@@ -11,14 +12,19 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from compiler_gym.distributed.task import reason_of
 from compiler_gym.hunt.findings import Findings
 from compiler_gym.hunt.passes import Sequences
 from compiler_gym.hunt.trial import Laboratory, Outcome, Trial
 from compiler_gym.util.commands import commands_of, kill_running_commands
 from compiler_gym.util.filesystem import atomic_file_write, file_lock
 
+logger = logging.getLogger(__name__)
+
 _STATE = "state.json"
 _POLL_SECONDS = 0.2
+# A hunt ends if so many trials fail before one works.
+_FIRST_TRIALS = 5
 # The resolution of sizes when a sequence is tested for novelty.
 _SIZES_PER_DOUBLING = 32
 
@@ -61,12 +67,14 @@ class Hunt:
     Attributes:
         progress: The progress.
         given_up: The number of trials that were running at the end.
+        failures: The reasons why trials failed, since the hunt was resumed.
     """
 
     def __init__(self, folder: Path, sequences: Sequences, seed: int):
         self._folder = folder
         self.progress = Progress(seed)
         self.given_up = 0
+        self.failures: list[str] = []
         self._sequences = sequences
         self._begin = time.monotonic()
         self._met: set[tuple[str, int]] = set()
@@ -93,7 +101,8 @@ class Hunt:
 
         Raises:
             KeyboardInterrupt: After Ctrl-C.
-            OSError: If the folder cannot be written, or a tool cannot be started.
+            OSError: If the folder cannot be written.
+            RuntimeError: If no trial works, for example because there is no ``opt``.
         """
         with self.resumed(), ThreadPoolExecutor(jobs) as pool:
             end = math.inf if seconds is None else time.monotonic() + seconds
@@ -133,13 +142,20 @@ class Hunt:
             self._begin = time.monotonic() - self.progress.seconds
             try:
                 yield
+                if self.failures and self.progress.trials == len(self.failures):
+                    raise self._hopeless()
             finally:
                 self.progress.seconds = time.monotonic() - self._begin
 
     def _run(self, laboratory: Laboratory, trial: Trial) -> Outcome:
         """Makes a trial. Its commands belong to this hunt."""
         with commands_of(self):
-            return laboratory.run(trial)
+            try:
+                return laboratory.run(trial)
+            except Exception as error:  # The hunt goes on, unless it is the reason.
+                laboratory.end_if_stopped()
+                logger.info("trial %d failed", trial.number, exc_info=True)
+                return Outcome("", "failed", reason_of(error))
 
     def _end(self, running: dict[Future[Outcome], Trial]) -> None:
         """Kills the commands of trials until all trials have ended."""
@@ -159,8 +175,13 @@ class Hunt:
 
         Raises:
             OSError: If the folder cannot be written.
+            RuntimeError: If no trial works, for example because there is no ``opt``.
         """
         self.progress.verdicts[outcome.verdict] += 1
+        if outcome.verdict == "failed":
+            self.failures.append(outcome.details)
+            if self.progress.trials == len(self.failures) >= _FIRST_TRIALS:
+                raise self._hopeless()
         if outcome.growth > 0:
             # Novelty: the program shrinks or grows in a new way for its dataset.
             size = round(math.log2(outcome.growth) * _SIZES_PER_DOUBLING)
@@ -170,6 +191,9 @@ class Hunt:
                 self._sequences.keep(trial.sequence, random.Random(trial.number))
         self.progress.seconds = time.monotonic() - self._begin
         self._write()
+
+    def _hopeless(self) -> RuntimeError:
+        return RuntimeError(f"no trial works; the first failed with {self.failures[0]}")
 
     def _write(self) -> None:
         with atomic_file_write(self._folder / _STATE, fileobj=True, mode="w") as file:

@@ -172,8 +172,6 @@ def hunt_on_pool(
         try:
             for result in pool.run(jobs(), end):
                 assert isinstance(result.task, TrialTask)
-                if result.error is not None and not hunt.progress.trials:
-                    raise RuntimeError(f"no trial works; the first failed with {result.error}")
                 outcome = _outcome(result.value, result.error, findings)
                 hunt.take(result.task.trial, outcome)
                 watch(outcome)

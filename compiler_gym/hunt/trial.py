@@ -62,8 +62,8 @@ class Outcome:
 
     Attributes:
         program: The URI of the program; empty if there is none.
-        verdict: ``"fine"``, ``"refused"``, ``"useless"``, ``"found"``, ``"known"`` or
-            ``"not seen again"``.
+        verdict: ``"fine"``, ``"refused"``, ``"useless"``, ``"found"``, ``"known"``,
+            ``"not seen again"`` or ``"failed"``.
         details: The reason, or the kind of failure.
         finding: The finding, new or known.
         growth: The size of the bitcode after the passes divided by that before; 0 if there is none.
@@ -111,7 +111,7 @@ class Laboratory:
         try:
             benchmark = self.programs.draw(rng)
         except (BenchmarkInitError, subprocess.SubprocessError) as error:
-            self._end_if_stopped()
+            self.end_if_stopped()
             return Outcome("", "useless", str(error))
         with tempfile.TemporaryDirectory(prefix="compiler_gym-hunt-") as name:
             return self._run(trial, benchmark, Path(name))
@@ -121,15 +121,15 @@ class Laboratory:
         module = folder / "input.bc"
         write_bitcode(benchmark, module)
         useless = self.programs.why_useless(benchmark, module)
-        self._end_if_stopped()
+        self.end_if_stopped()
         if useless is not None:
             return Outcome(uri, "useless", useless)
         try:
             failure = self._failure(trial, benchmark, module, folder)
         except RefusedError as error:
-            self._end_if_stopped()
+            self.end_if_stopped()
             return Outcome(uri, "refused", str(error))
-        self._end_if_stopped()
+        self.end_if_stopped()
         if failure is None:
             after = (folder / "output.bc").stat().st_size
             return Outcome(uri, "fine", growth=after / module.stat().st_size)
@@ -160,7 +160,7 @@ class Laboratory:
         """Repeats a timeout with double the time, unless opt is slow without passes."""
         if failure.kind is not Kind.HANG:
             return failure
-        self._end_if_stopped()
+        self.end_if_stopped()
         quick = self.limits.shares(1 / 4)
         if run_passes(self.opt, ["verify"], module, output, quick) is not None:
             raise RefusedError("opt takes too long for this program without any pass")
@@ -177,9 +177,9 @@ class Laboratory:
         self.report(f"trial {trial.number}: {failure.kind.value}, being reduced")
         for number, reproducer in enumerate(self._reproducers(trial, benchmark, failure)):
             folder = module.parent / f"smaller-{number}"
-            minimiser = Minimiser(folder, self.reduce_seconds(), self._end_if_stopped)
+            minimiser = Minimiser(folder, self.reduce_seconds(), self.end_if_stopped)
             fewest = minimiser.with_fewest_passes(reproducer, module)
-            self._end_if_stopped()
+            self.end_if_stopped()
             if fewest is not None:
                 found = self._found(trial, uri, failure, minimiser, *fewest)
                 return Outcome(uri, "found" if found.seen == 1 else "known", found.kind, found)
@@ -205,7 +205,7 @@ class Laboratory:
             if known is not None:
                 return known
         minimal = minimiser.with_smallest_module(reproducer, module)
-        self._end_if_stopped()
+        self.end_if_stopped()
         return self.findings.add(failure, minimal, uri, trial.number, trial.sequence)
 
     def _reproducers(
@@ -220,6 +220,7 @@ class Laboratory:
         for run in runs_of(benchmark):
             yield replace(script, run=run, link_options=options)
 
-    def _end_if_stopped(self) -> None:
+    def end_if_stopped(self) -> None:
+        """Raises StoppedError if the hunt is ending."""
         if self.stop.is_set():
             raise StoppedError

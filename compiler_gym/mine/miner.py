@@ -1,6 +1,7 @@
 """Mines programs: scans them, and reduces and checks the most promising functions."""
 
 import json
+import logging
 import math
 import tempfile
 import threading
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from compiler_gym.datasets import Datasets
+from compiler_gym.distributed.task import reason_of
 from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.mine.decisions import Decision
 from compiler_gym.mine.findings import (
@@ -40,6 +42,8 @@ from compiler_gym.mine.work import (
 from compiler_gym.util.commands import commands_of, kill_running_commands
 from compiler_gym.util.filesystem import atomic_file_write, file_lock
 from compiler_gym.util.shell_format import plural
+
+logger = logging.getLogger(__name__)
 
 _POLL_SECONDS = 0.2
 
@@ -221,13 +225,21 @@ class Mine:
         unit = self.stage(program, scratch)
         if unit is None:
             return
-        try:
+        with self.reporting(program.name):
             found = scan_unit(unit.program, unit.key, unit.path, self.settings, self._stop.is_set)
-        except ValueError as error:
-            self.fail(program.name, str(error))
-            return
-        if not self._stop.is_set():  # Otherwise the compilers have been killed.
-            self.keep(found)
+            if not self._stop.is_set():  # Otherwise the compilers have been killed.
+                self.keep(found)
+
+    @contextmanager
+    def reporting(self, name: str) -> Iterator[None]:
+        """Notes an error of the work on a program or a function. The other work goes on."""
+        try:
+            yield
+        except Exception as error:
+            if not self._stop.is_set():
+                logger.info("%s failed", name, exc_info=True)
+                is_usual = isinstance(error, BenchmarkInitError | ValueError)
+                self.fail(name, str(error) if is_usual else reason_of(error))
 
     def stage(self, program: Program, scratch: Path) -> Unit | None:
         """Writes the bitcode of a program to a folder.
@@ -237,10 +249,10 @@ class Mine:
             if it does not compile.
         """
         folder = Path(tempfile.mkdtemp(dir=scratch))
-        try:
+        path = None
+        with self.reporting(program.name):
             path = program.write(self.datasets, folder, self.settings.objective.level)
-        except (BenchmarkInitError, ValueError) as error:
-            self.fail(program.name, str(error))
+        if path is None:
             return None
         key = digest_of(path.read_bytes(), self.settings.digest.encode())
         kept = self.folder / "programs" / f"{key}.json"
@@ -292,11 +304,12 @@ class Mine:
             return
         folder = Path(tempfile.mkdtemp(dir=scratch))
         unit = self.unit_of(candidate)
-        reduction = reduce_function(
-            unit, candidate.saving.function, candidate.decision, self.settings, folder
-        )
-        if not self._stop.is_set():
-            self.adopt(candidate, reduction, folder)
+        with self.reporting(candidate.title):
+            reduction = reduce_function(
+                unit, candidate.saving.function, candidate.decision, self.settings, folder
+            )
+            if not self._stop.is_set():
+                self.adopt(candidate, reduction, folder)
 
     def unit_of(self, candidate: Candidate) -> Path:
         """Returns the bitcode of the program of a function."""

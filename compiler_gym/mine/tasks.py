@@ -147,11 +147,11 @@ def mine_on_pool(mine: Mine, pool: Pool, programs: Sequence[Program]) -> None:
         for outcome in pool.run(reductions()):
             assert isinstance(outcome.task, ReduceTask)
             candidate = outcome.task.candidate
-            if outcome.error is None:
+            if outcome.error is not None:
+                mine.fail(candidate.title, outcome.error)
+                continue
+            with mine.reporting(candidate.title):
                 mine.adopt(candidate, outcome.value, Path(tempfile.mkdtemp(dir=folder)))
-            else:
-                name = f"{candidate.saving.function} of {candidate.scanned.program}"
-                mine.fail(f"{name}, {candidate.decision.title}", outcome.error)
 
 
 def _on_this_node(settings: Settings) -> Settings:

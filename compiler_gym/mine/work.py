@@ -108,6 +108,11 @@ class Candidate:
     saving: Saving
 
     @property
+    def title(self) -> str:
+        """Its name in messages."""
+        return f"{self.saving.function} of {self.scanned.program}, {self.decision.title}"
+
+    @property
     def key(self) -> str:
         """The name under which its outcome is kept."""
         text = f"{self.scanned.key} {self.decision.title} {self.saving.function}"

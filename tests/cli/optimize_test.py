@@ -4,10 +4,14 @@ import json
 import os
 import re
 import subprocess
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from compiler_gym.cli.optimize_several import make_each
 from compiler_gym.cli.options import parse_duration
+from compiler_gym.tuning.size.inputs import Input
 from compiler_gym.tuning.size.linking import trial_linker
 from compiler_gym.tuning.size.object_file import read_object
 from compiler_gym.util import llvm_tools
@@ -218,6 +222,19 @@ def test_several_programs(run, environment, loop_c):
     os.mkdir("copies")
     subprocess.run([environment / "again", environment / "copies"], check=True, cwd="/")
     assert sorted(os.listdir("copies")) == ["loop.o", "other.o"]
+
+
+def test_one_of_several_takes_too_long(capsys):
+    def make(index, program, target):
+        if index == 1:
+            raise subprocess.TimeoutExpired("clang", 60)
+        return SimpleNamespace(is_finished=True)
+
+    inputs = [(Input(name, Path(f"{name}.c")), Path(f"{name}.o")) for name in "abc"]
+    made, (failed,) = make_each(inputs, make)
+    assert len(made) == 2
+    assert failed.as_json()["source"] == "b.c"
+    assert "b.c: Command 'clang' timed out after 60 seconds" in capsys.readouterr().err
 
 
 def test_one_of_several_does_not_compile(run, environment, program_c):

@@ -40,6 +40,7 @@ def test_replay_of_passes_writes_the_program(run, program_c, environment):
 def test_wrong_arguments_of_replay(fails, states, program_c):
     assert "Name a CSV file of states" in fails("replay", code=2)
     assert "not out.o" in fails("replay", states, "--write", "out.o", code=2)
+    assert "--write is for one state, and there are 2" in fails("replay", states, "--write", "o.ll")
     assert fails("replay", "none.csv") == "compiler-gym: none.csv: No such file or directory"
     assert "Line 1: expected 4 columns" in fails("replay", "-", stdin="a,b\n")
     assert "Did you mean sroa?" in fails("replay", "-p", program_c, "sroaa")

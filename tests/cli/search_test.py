@@ -38,6 +38,16 @@ def test_own_program_as_json(run, program_c, environment):
     assert sorted(os.listdir(environment / "x")) == ["program.c.bc", "program.c.input.bc"]
 
 
+def test_one_of_several_does_not_compile(run, environment, program_c):
+    (environment / "wrong.c").write_text("int f(void) { return g; }\n")
+    done = run("search", "wrong.c", program_c.name, "--seconds", "2", "--json", code=1)
+    failed, found = json.loads(done.stdout)
+    assert (failed["state"], found["state"]) == ("failed", "done")
+    assert "use of undeclared identifier 'g'" in failed["error"]
+    assert found["error"] is None and found["opt"] == "identical"
+    assert "wrong.c failed: " in done.stderr
+
+
 def test_passes_without_effect_are_removed():
     with compiler_gym.make("llvm-v0", benchmark="benchmark://kernels-v0/bitops") as env:
         needed, useless = (env.action_space[name] for name in ("mem2reg", "globaldce"))

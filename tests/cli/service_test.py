@@ -6,6 +6,7 @@ import re
 import signal
 import socket
 import subprocess
+from contextlib import suppress
 
 import compiler_gym
 from compiler_gym.service.transport.connection_opts import ConnectionOpts
@@ -64,6 +65,26 @@ def test_a_service_with_a_token_and_tls(run, fails, environment):
         said = run("service", "--service", f"{with_tls},token_file=token").stdout
         assert f"address   {address}\n" in said
         assert "token" in fails("service", "--service", with_tls)
+
+
+def test_a_service_that_dies_ends_the_program(run):
+    process = subprocess.Popen(
+        command("service", "--port", "0"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        assert process.stdout.readline().startswith("The service listens at")
+        for child in descendants(process.pid):
+            with suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL)
+        _, stderr = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 1
+    assert "The service has ended: " in stderr
 
 
 def test_wrong_arguments(fails):

@@ -1,6 +1,7 @@
 """``compiler-gym shell``: through a pipe, and at a terminal."""
 
 import os
+import re
 
 import pytest
 
@@ -148,3 +149,14 @@ def test_terminal(terminal, program_c, environment):
     again.type("\x04")
     again.end()
     assert os.listdir(environment) == ["program.c"]
+
+
+def test_natural_end_of_an_episode(run, environment):
+    (environment / "two.c").write_text(
+        "static int g(int x) { return x * 3; }\nint f(int x) { return g(x) + g(x + 1); }\n"
+    )
+    script = "keep;" * 20 + "undo;keep"
+    done = run("shell", "two.c", "--env", "llvm-inline-v0", stdin=script.replace(";", "\n"), code=1)
+    assert re.search(r"^ +2 +keep", done.stdout, re.M)
+    assert "failed" not in done.stdout + done.stderr
+    assert "The episode has ended. Undo steps, or reset" in done.stderr

@@ -168,8 +168,10 @@ def test_benchmark(datasets):
 
 
 @pytest.mark.parametrize("quoted", [False, True])
-def test_file_scheme(datasets, tmp_path, quoted):
-    path = tmp_path / "a b.bc"
+@pytest.mark.parametrize("name", ["a b.bc", "a#b.bc"])
+def test_file_scheme(datasets, tmp_path, quoted, name):
+    (tmp_path / "a").write_bytes(b"another")
+    path = tmp_path / name
     path.write_bytes(b"program")
     uri = path.as_uri() if quoted else f"file://{path}"
     benchmark = datasets.benchmark(uri)

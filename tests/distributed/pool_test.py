@@ -10,7 +10,7 @@ from compiler_gym.distributed import Job, Limits, PoolError, local, open_pool
 from compiler_gym.distributed import pool as pool_module
 from compiler_gym.distributed.task import digest_of
 from compiler_gym.distributed.worker import Worker
-from tests.distributed.tasks import Blob, Deadly, Failing, Hanging, Square
+from tests.distributed.tasks import Blob, Deadly, Failing, Hanging, Square, Unpicklable
 
 LIMITS = Limits(workers=2, tries=2)
 
@@ -99,6 +99,14 @@ def test_exceptions(pool):
     assert found[Failing(2, True)].tries == 1
     assert "tasks.py" in found[Failing(2, True)].details
     assert found[Square(3)].value == 9
+
+
+def test_a_result_that_cannot_be_pickled(pool):
+    restarts = pool.stats.restarts
+    found = outcomes(pool, [Unpicklable(1), Square(2)])
+    assert "expected a result that can be pickled, got function" in found[Unpicklable(1)].error
+    assert found[Square(2)].value == 4
+    assert pool.stats.restarts == restarts
 
 
 def test_a_task_that_takes_too_long_fails():

@@ -47,6 +47,14 @@ class Deadly(Square):
 
 
 @dataclass(frozen=True)
+class Unpicklable(Square):
+    """Returns what cannot be sent."""
+
+    def run(self, worker):
+        return lambda: self.number
+
+
+@dataclass(frozen=True)
 class Hanging(Square):
     """Never ends."""
 

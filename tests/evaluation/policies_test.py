@@ -3,6 +3,7 @@
 import json
 import sys
 import zipfile
+from types import SimpleNamespace
 
 import pytest
 
@@ -48,3 +49,30 @@ def test_model_without_stable_baselines(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "stable_baselines3", None)
     with pytest.raises(ImportError, match="pip install"):
         load_policy(str(path))
+
+
+@pytest.mark.parametrize(
+    ("settings", "library", "algorithm"),
+    [
+        ({"n_epochs": 1}, "stable_baselines3", "PPO"),
+        ({"n_epochs": 1, "module": "stable_baselines3.common.policies"}, None, "PPO"),
+        ({"n_epochs": 1, "module": "sb3_contrib.common.maskable.policies"}, None, "MaskablePPO"),
+        ({"n_epochs": 1, "module": "sb3_contrib.common.recurrent.policies"}, None, "RecurrentPPO"),
+        ({"exploration_fraction": 1, "module": "sb3_contrib.qrdqn.policies"}, None, "QRDQN"),
+        ({"gae_lambda": 1, "cg_max_steps": 1}, "sb3_contrib", "TRPO"),
+    ],
+)
+def test_algorithm_of_a_model(tmp_path, monkeypatch, settings, library, algorithm):
+    path = tmp_path / "model.zip"
+    module = settings.pop("module", None)
+    policy = {":type:": "<class 'abc.ABCMeta'>", "__module__": module}
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(
+            "data", json.dumps(settings | ({"policy_class": policy} if module else {}))
+        )
+    loaded = SimpleNamespace(load=lambda path, device: (path, device, algorithm))
+    library = library or module.partition(".")[0]
+    for name in ("stable_baselines3", "sb3_contrib"):
+        found = SimpleNamespace(**({algorithm: loaded} if name == library else {}))
+        monkeypatch.setitem(sys.modules, name, found)
+    assert load_policy(str(path)) == (path, "cpu", algorithm)

@@ -231,10 +231,44 @@ def test_the_end_of_a_hunt_kills_its_own_commands_only(tmp_path):
             run_command(["sleep", "60"])
         return Outcome("", "refused")
 
-    findings = SimpleNamespace(guilty=frozenset)
-    laboratory = SimpleNamespace(run=sleep, stop=threading.Event(), findings=findings)
-    hunt = Hunt(tmp_path, Sequences([], 1, 0.5, fixed=AROUND), seed=0)
+    hunt, laboratory = hunt_with(sleep, tmp_path)
     with Popen(["sleep", "60"]) as other:
         hunt.run(laboratory, jobs=2, trials=None, seconds=0.3, watch=None)
         assert other.poll() is None
     assert hunt.given_up == 2
+
+
+def hunt_with(run, folder):
+    """Returns a hunt whose trials are a function, and its laboratory."""
+    laboratory = SimpleNamespace(
+        run=run,
+        stop=threading.Event(),
+        findings=SimpleNamespace(guilty=frozenset),
+        end_if_stopped=lambda: None,
+    )
+    return Hunt(folder, Sequences([], 1, 0.5, fixed=AROUND), seed=0), laboratory
+
+
+def test_a_trial_that_fails_does_not_end_the_hunt(tmp_path):
+    def run(trial):
+        if trial.number < 4:
+            raise subprocess.TimeoutExpired("clang", 60)
+        return Outcome("", "fine")
+
+    hunt, laboratory = hunt_with(run, tmp_path)
+    hunt.run(laboratory, jobs=1, trials=6, seconds=None, watch=lambda _: None)
+    assert hunt.progress.verdicts == {"failed": 4, "fine": 2}
+    assert "TimeoutExpired: Command 'clang' timed out" in hunt.failures[0]
+
+
+@pytest.mark.parametrize("trials", [1, 100])
+def test_a_hunt_ends_if_no_trial_works(tmp_path, trials):
+    def run(trial):
+        raise OSError("no opt")
+
+    hunt, laboratory = hunt_with(run, tmp_path)
+    with pytest.raises(
+        RuntimeError, match=r"no trial works; the first failed with OSError: no opt"
+    ):
+        hunt.run(laboratory, jobs=1, trials=trials, seconds=None, watch=lambda _: None)
+    assert hunt.progress.trials <= 10

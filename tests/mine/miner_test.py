@@ -1,10 +1,12 @@
 """Mines a program in which one pass makes the code larger."""
 
 import subprocess
+from dataclasses import replace
 
 import pytest
 
 from compiler_gym.datasets import Datasets
+from compiler_gym.mine import miner
 from compiler_gym.mine.decisions import Decision, Kind, Tools
 from compiler_gym.mine.findings import shape_of
 from compiler_gym.mine.miner import Mine
@@ -18,7 +20,7 @@ _DECISION = Decision(Kind.WITHOUT, "correlated-propagation")
 def fixture_mine(tmp_path, program):
     """Mines the program; returns the mine and the lines that it has reported."""
 
-    def mine(decision=_DECISION, **settings):
+    def mine(decision=_DECISION, programs=(program,), **settings):
         llvm = Tools.of(tools.clang_path(), tools.opt_path())
         lines: list[str] = []
         session = Mine(
@@ -27,7 +29,7 @@ def fixture_mine(tmp_path, program):
             Settings([decision], llvm, {"LLVM": llvm}, reduce_seconds=1, **settings),
             lines.append,
         )
-        session.run([program], jobs=1)
+        session.run(programs, jobs=1)
         return session, lines
 
     return mine
@@ -59,6 +61,22 @@ def test_a_decision_without_effect_finds_nothing(mine):
     session, _ = mine(Decision(Kind.WITHOUT, "memcpyopt"))
     assert (session.table(), session.findings.all()) == ([], [])
     assert [each.program.endswith("planted.c") for each in session.scanned] == [True]
+
+
+def test_a_program_that_takes_too_long_does_not_end_the_mine(mine, program, monkeypatch):
+    scan = miner.scan_unit
+
+    def scan_quickly(name, *arguments):
+        if name != program.name:
+            raise subprocess.TimeoutExpired("clang", 60)
+        return scan(name, *arguments)
+
+    monkeypatch.setattr(miner, "scan_unit", scan_quickly)
+    programs = [replace(program, name="slow"), replace(program, name="gone.c", source=None)]
+    session, _ = mine(programs=[*programs, program], per_decision=0)
+    assert [each.program for each in session.scanned] == [program.name]
+    assert "TimeoutExpired: Command 'clang' timed out" in session.failed["slow"]
+    assert "gone.c" in session.failed["gone.c"]
 
 
 def test_nothing_begins_after_the_time(mine):

@@ -1,12 +1,13 @@
 """The datasets of the GCC environment: programs in C."""
 
+import os
 import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
 from compiler_gym.datasets import (
     Benchmark,
@@ -293,10 +294,8 @@ class GccDatasets(Datasets):
             BenchmarkInitError: If a source does not compile.
             DatasetInitError: If the dataset cannot be installed.
         """
-        if uri.scheme == "file" and uri.path.endswith(".c") and self._gcc is not None:
-            path = Path(uri.path)
-            path = path if path.exists() else Path(unquote(uri.path))
-            return benchmark_of_source(self._gcc, path, uri.params.get("copt", ()), str(uri))
+        if uri.scheme == "file" and self._gcc is not None and uri.file().suffix == ".c":
+            return benchmark_of_source(self._gcc, uri.file(), uri.params.get("copt", ()), str(uri))
         return super().benchmark_from_parsed_uri(uri)
 
 
@@ -318,6 +317,6 @@ def benchmark_of_source(
     program = File(contents=preprocess(gcc, path, copt))
     if uri is None:
         params = {"copt": list(copt)} if copt else {}
-        uri = str(BenchmarkUri("file", "", quote(str(path)), params))
+        uri = str(BenchmarkUri("file", "", quote(os.fsencode(path)), params))
     source = BenchmarkSource(path.name, path.read_bytes())
     return BenchmarkWithSource(BenchmarkProto(uri=uri, program=program), sources=[source])

@@ -41,11 +41,15 @@ class InlineCommandline(LlvmCommandline):
     def actions_of_pipeline(self, pipeline: str) -> list[int]:
         """Returns the decisions of the pass, e.g. ``module(inline-decisions<keep;inline>)``.
 
+        Names of decisions alone are decisions too, e.g. ``keep,inline``.
+
         Raises:
             UnknownNameError: If one is not an action. The text names similar ones.
             ValueError: If it is another pipeline.
         """
         elements = split_pipeline(pipeline)
+        if elements and all(self.has_name(element) for element in elements):
+            return [self[element] for element in elements]
         if len(elements) == 1 and elements[0].startswith("module("):
             elements = split_pipeline(unnest(elements[0]) or "")
         matches = [_PASS.fullmatch(element) for element in elements]

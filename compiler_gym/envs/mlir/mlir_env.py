@@ -1,10 +1,12 @@
 """The MLIR environment."""
 
+import os
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import numpy as np
 from gymnasium.spaces import Space
@@ -280,7 +282,7 @@ class MlirEnv(ProgramEnv):
         """
         path = Path(path).expanduser().absolute()
         program = File(contents=path.read_bytes())
-        proto = BenchmarkProto(uri=f"file://{path}", program=program)
+        proto = BenchmarkProto(uri=f"file://{quote(os.fsencode(path))}", program=program)
         return Benchmark(proto, validation_callbacks=[compare_with_start])
 
 

@@ -3,6 +3,7 @@
 import contextlib
 import logging
 import os
+import shlex
 import signal
 import sys
 import weakref
@@ -89,7 +90,7 @@ class ManagedService:
         command = [*interpreter, str(self._binary), f"--working_dir={self._cache.path}"]
         command += _verbosity_flags(level)
         if extra := os.environ.get("COMPILER_GYM_SERVICE_ARGS"):
-            command.append(extra)
+            command += shlex.split(extra)
         command += opts.script_args
         env = _environment(level) | opts.script_env
         logger.debug("Starting %s", " ".join(command))

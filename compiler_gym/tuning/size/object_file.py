@@ -428,11 +428,12 @@ def stack_use(compilation: Compilation, change: Change) -> StackUse | None:
             run_command(
                 [*compilation.command(made, change), "-fstack-usage"], timeout=_COMPILATION_SECONDS
             )
-            lines = made.with_suffix(".su").read_text(encoding="utf-8").splitlines()
+            text = made.with_suffix(".su").read_text(encoding="utf-8", errors="backslashreplace")
         except (OSError, subprocess.SubprocessError):
             return None
     # A line is SOURCE:LINE:FUNCTION, bytes and a kind, with tabs between.
-    frames = [(int(size), place.rpartition(":")[2]) for place, size, _ in map(_fields, lines)]
+    lines = map(_fields, text.splitlines())
+    frames = [(int(size), place.rpartition(":")[2]) for place, size, _ in lines]
     if not frames:
         return None
     largest, function = max(frames)

@@ -118,18 +118,21 @@ def test_malformed_port(script):
 
 
 def test_arguments_and_environment(script, tmp_path, monkeypatch):
-    monkeypatch.setenv("COMPILER_GYM_SERVICE_ARGS", "--from_variable")
+    monkeypatch.setenv("COMPILER_GYM_SERVICE_ARGS", "--from_variable --another='a b'")
     monkeypatch.delenv("GRPC_VERBOSITY", raising=False)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COMPILER_GYM_CACHE", "cache")  # The service is not started here.
-    path = script(f'echo "$0" "$@" > {tmp_path}/args; env > {tmp_path}/env; pwd > {tmp_path}/pwd')
+    path = script(
+        f'echo "$0" "$#" "$@" > {tmp_path}/args; env > {tmp_path}/env; pwd > {tmp_path}/pwd'
+    )
     opts = ConnectionOpts(script_args=["--a", "b c"], script_env={"MINE": "1"})
     with pytest.raises(ServiceInitError):
         ManagedService(path, opts)
-    program, working_dir, *rest = (tmp_path / "args").read_text().split()
+    program, count, working_dir, *rest = (tmp_path / "args").read_text().split()
     assert program == str(path)
+    assert count == "5"
     assert working_dir.startswith("--working_dir=")
-    assert rest == ["--from_variable", "--a", "b", "c"]
+    assert rest == ["--from_variable", "--another=a", "b", "--a", "b", "c"]
     env = (tmp_path / "env").read_text().splitlines()
     assert {"MINE=1", "GRPC_VERBOSITY=NONE"} <= set(env)
     names = {line.partition("=")[0] for line in env}

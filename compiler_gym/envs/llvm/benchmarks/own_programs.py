@@ -1,6 +1,7 @@
 """Makes benchmarks of the user's own programs."""
 
 import hashlib
+import os
 import re
 import shlex
 import tempfile
@@ -147,7 +148,7 @@ def make_benchmark_from_source(
 
 def file_benchmark_uri(path: Path) -> str:
     """Returns the URI of the benchmark of a bitcode file."""
-    return f"benchmark://file-v0{quote(str(path.absolute()))}"
+    return f"benchmark://file-v0{quote(os.fsencode(path.absolute()))}"
 
 
 def user_benchmark_uri(name: str, program: bytes, *others: bytes) -> str:
@@ -174,7 +175,7 @@ def uri_of_user_ir(name: str, ir: bytes, *others: bytes) -> str:
             key.update(line + b"\n")
     for other in others:
         key.update(b"\0" + other)
-    return f"benchmark://user-v0/{quote(name)}-{key.hexdigest()[:16]}"
+    return f"benchmark://user-v0/{quote(os.fsencode(name))}-{key.hexdigest()[:16]}"
 
 
 def stem_of(inputs: Iterable[object]) -> str:

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from threading import Lock
 from typing import ClassVar
-from urllib.parse import unquote
 
 from compiler_gym.datasets import Benchmark, BenchmarkUri, BenchmarkWithSource, Dataset, Datasets
 from compiler_gym.datasets.datasets import benchmark_of_file
@@ -101,10 +100,10 @@ class LlvmDatasets(Datasets):
             BenchmarkInitError: If a source does not compile.
             DatasetInitError: If the dataset cannot be installed.
         """
-        if uri.scheme == "file" and uri.path.endswith(SOURCE_SUFFIXES):
+        if uri.scheme == "file" and uri.file().name.endswith(SOURCE_SUFFIXES):
             return _compiled(uri)
         if uri.dataset_uri == _FILE_DATASET:
-            return benchmark_of_file(uri, _file_of(uri))
+            return benchmark_of_file(uri, uri.file())
         if uri.dataset_uri in _MAKERS:
             return self._user_benchmark(uri)
         return super().benchmark_from_parsed_uri(uri)
@@ -119,13 +118,8 @@ class LlvmDatasets(Datasets):
         return benchmark
 
 
-def _file_of(uri: BenchmarkUri) -> Path:
-    path = Path(uri.path)
-    return path if path.exists() else Path(unquote(uri.path))
-
-
 def _compiled(uri: BenchmarkUri) -> Benchmark:
-    program = make_benchmark(_file_of(uri))
+    program = make_benchmark(uri.file())
     proto = BenchmarkProto(uri=str(uri), program=program.proto.program)
     return BenchmarkWithSource(proto, sources=program.sources)
 

@@ -1,0 +1,58 @@
+"""Errors that commands print in a line, and defects, which they show with a traceback."""
+
+import json
+import signal
+import subprocess
+
+import pytest
+
+from compiler_gym.cli.console import is_failure, run_program
+from compiler_gym.distributed import PoolError
+from compiler_gym.errors.nearest_names import UnknownNameError
+from compiler_gym.spaces import Discrete, Scalar
+
+
+@pytest.fixture(autouse=True)
+def handler():
+    """A program ends with interrupts ignored."""
+    former = signal.getsignal(signal.SIGINT)
+    yield
+    signal.signal(signal.SIGINT, former)
+
+
+def fail_with(error):
+    raise error
+
+
+@pytest.mark.parametrize(
+    "defect",
+    [
+        lambda: [][0],
+        lambda: {}["key"],
+        lambda: None + 1,
+        lambda: json.dumps({1, 2}),
+        lambda: Discrete(3)[0],
+        lambda: fail_with(KeyError("raised elsewhere")),
+        lambda: fail_with(AttributeError("no attribute")),
+    ],
+)
+def test_defects(defect, capsys):
+    with pytest.raises((LookupError, TypeError, AttributeError)) as caught:
+        run_program("program", defect)
+    assert not is_failure(caught.value)
+    assert "program: a defect; please report it" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("failure", "line"),
+    [
+        (lambda: Scalar(dtype=str), "program: Expected a boolean"),
+        (lambda: fail_with(UnknownNameError("no such name")), "program: no such name"),
+        (lambda: fail_with(PoolError("no workers")), "program: no workers"),
+        (lambda: fail_with(subprocess.TimeoutExpired("cc", 9)), "program: Command 'cc' timed out"),
+        (lambda: open("none.c"), "program: none.c: No such file"),  # noqa: SIM115
+    ],
+)
+def test_failures(failure, line, capsys):
+    assert run_program("program", failure) == 1
+    assert capsys.readouterr().err.startswith(line)

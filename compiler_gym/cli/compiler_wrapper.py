@@ -94,6 +94,8 @@ def main(driver: str, words: Sequence[str]) -> int:
         words = settings.take_own_words(words)
         os.environ.update(json.loads(os.environ.pop(SETTINGS, "{}")))
         command = command_for_size(driver, words)
+        if settings.limits().excludes(Path(command.sources[0].path)):
+            raise NotForSizeError(f"{settings.EXCLUDE} has the source")
         if os.environ.get(RECORD):
             return _record(clang, driver, command, words)
         if _compile(clang, command, words):
@@ -302,6 +304,7 @@ def _key(clang: Path, command: CompilerCommand, bitcode: Path) -> str:
         str(settings.may_drop_weak()),
         *sorted(settings.sole_groups()),
         str(trial_linker(options_of(command))),
+        *settings.limits().facts(),
         *(policy, digest_of(Path(policy)) if Path(policy).is_file() else ""),
         *options_of(command),
     )

@@ -38,6 +38,7 @@ from compiler_gym.tuning.size.html_report import REQUIRED_TOOLS
 from compiler_gym.tuning.size.inputs import command_check
 from compiler_gym.tuning.size.linking import Linker
 from compiler_gym.tuning.size.objective import Objective
+from compiler_gym.tuning.size.safety import MAX_STACK_GROWTH, Kind, limits_of
 from compiler_gym.util.environment_variables import PREFIX, UNIT_SETTINGS, check_names
 from compiler_gym.util.llvm_tools import tool_path
 from compiler_gym.util.shell_format import plural
@@ -166,6 +167,36 @@ def optimize(
             help="Start from the decisions for an earlier version of an edited source.",
         ),
     ] = True,
+    exclude: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A function or a source that is left as it is. May be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    exclude_from: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="A file with functions and sources to exclude, one in a line.",
+            show_default=False,
+        ),
+    ] = None,
+    no_frame_pointers: Annotated[
+        bool, typer.Option("--no-frame-pointers", help="Give no function a frame pointer.")
+    ] = False,
+    no_functions: Annotated[
+        bool, typer.Option("--no-functions", help="Adjust no single function.")
+    ] = False,
+    no_calls: Annotated[
+        bool, typer.Option("--no-calls", help="Leave decisions about calls to clang.")
+    ] = False,
+    no_options: Annotated[
+        bool, typer.Option("--no-options", help="Use no options that apply to all functions.")
+    ] = False,
+    max_stack_growth: Annotated[
+        int,
+        typer.Option(min=0, help="The bytes by which each stack frame may grow."),
+    ] = MAX_STACK_GROWTH,
     html: Annotated[
         Path | None,
         typer.Option(
@@ -234,6 +265,12 @@ def optimize(
     if policy is not None and is_for_speed:
         raise typer.BadParameter("--policy is for programs that are to be small.")
     default = _RUNTIME_SECONDS if is_for_speed else math.inf
+    without = {
+        Kind.FRAME_POINTERS: no_frame_pointers,
+        Kind.FUNCTIONS: no_functions,
+        Kind.CALLS: no_calls,
+        Kind.OPTIONS: no_options,
+    }
     settings = Settings(
         options=tuple(speed_options(options) if is_for_speed else options),
         objective=None if is_for_speed else Objective(objective.value),
@@ -248,6 +285,12 @@ def optimize(
         may_drop_weak=drop_weak_symbols,
         with_page=html is not None,
         is_quiet=as_json,
+        limits=limits_of(
+            exclude or (),
+            exclude_from or (),
+            [kind for kind, is_excluded in without.items() if is_excluded],
+            max_stack_growth,
+        ),
     )
     if is_project:
         folder = output or Path("optimized")

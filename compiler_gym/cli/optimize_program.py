@@ -3,7 +3,7 @@
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -29,6 +29,7 @@ from compiler_gym.tuning.size.objective import Objective
 from compiler_gym.tuning.size.optimizer import Optimizer
 from compiler_gym.tuning.size.product import reproduces, write_object
 from compiler_gym.tuning.size.ranking import experimental_options, shipped_ranking
+from compiler_gym.tuning.size.safety import NO_LIMITS, Limits
 from compiler_gym.tuning.speed.workload import Slowdown, SlowdownLimit
 from compiler_gym.util import llvm_tools
 from compiler_gym.util.shell_format import join_cmd, plural
@@ -106,6 +107,10 @@ class Product:
         """Prints the command and script that make the object file."""
         print_line("\nMade by")
         print_line(f"  {join_cmd(self.command)}")
+        if self.script is None and any("-fpass-plugin" in word for word in self.command):
+            print_line(
+                "which loads the plugin of this package. --script writes a script with a copy."
+            )
         if self.script is not None:
             verdict = "identical" if self.is_script_repeatable else "other bytes"
             print_line(f"and by {self.script}: {verdict}")
@@ -185,6 +190,7 @@ class Settings:
         may_drop_weak: Allow that weak symbols are missing that clang's object file exports.
         with_page: Leave time for a page about the result.
         is_quiet: Show progress on terminals only.
+        limits: The decisions that are excluded.
     """
 
     options: tuple[str, ...]
@@ -200,6 +206,17 @@ class Settings:
     may_drop_weak: bool
     with_page: bool
     is_quiet: bool
+    limits: Limits = NO_LIMITS
+
+    def compilation_of(self, source: Path) -> Compilation:
+        """Returns the compilation of a source."""
+        clang, plugin = llvm_tools.clang_path(), llvm_tools.own_passes_path()
+        return Compilation(clang, source, self.options, plugin, self.limits)
+
+    def budget_of(self, source: Path, ends: Sequence[float] = (1.0,)) -> Budget:
+        """Returns the budget for a source; no evaluations if the source is excluded."""
+        evaluations = 0 if self.limits.excludes(source) else self.evaluations
+        return Budget(self.seconds, evaluations, ends)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -335,15 +352,13 @@ def optimize_program(
         EnvironmentNotSupported: If a tool is not installed that the objective needs.
         Exception: Any error of :class:`Optimizer`, or of writing a file.
     """
-    compilation = Compilation(
-        llvm_tools.clang_path(), program.path, settings.options, llvm_tools.own_passes_path()
-    )
+    compilation = settings.compilation_of(program.path)
     checks = [each for each in (settings.check or program.check, limit) if each is not None]
     objective = settings.objective or Objective.ALL
     linker = settings.linker if objective is Objective.LINKED else None
     with tempfile.TemporaryDirectory(prefix="compiler_gym-") as folder:
         ends = _ENDS_WITH_PAGE if settings.with_page else ENDS
-        budget = Budget(settings.seconds, settings.evaluations, ends)
+        budget = settings.budget_of(program.path, ends)
         with (
             Evaluator(
                 compilation,

@@ -126,6 +126,7 @@ class _Search:
             Path(source.source),
             (*options, "-w"),
             llvm_tools.own_passes_path(),
+            self._settings.limits,
         )
 
     def _job(self, source: ProjectSource) -> Job:
@@ -135,15 +136,17 @@ class _Search:
             text = Path(name) / ("source.ii" if source.is_cxx else "source.i")
             run_command([*compilation.command(text), "-E"], _SECONDS, cwd=source.folder)
             data = text.read_bytes()
+        limits = self._settings.limits
         task = Optimization(
             text.name,
             digest_of(data),
             _options_of_text(compilation.options),
             self._objective,
             self._settings.seconds,
-            self._settings.evaluations,
+            0 if limits.excludes(source.folder / source.source) else self._settings.evaluations,
             self._settings.with_experimental,
             self._settings.may_drop_weak,
+            limits,
         )
         return Job(task, {task.text: data})
 

@@ -18,8 +18,8 @@ from compiler_gym.cli.optimize_program import (
     Settings,
     experimental_notes,
 )
-from compiler_gym.tuning.size.compilation import Compilation, change_as_json, has_level
-from compiler_gym.tuning.size.evaluator import Budget, Evaluator
+from compiler_gym.tuning.size.compilation import change_as_json, has_level
+from compiler_gym.tuning.size.evaluator import Evaluator
 from compiler_gym.tuning.size.inputs import Input
 from compiler_gym.tuning.size.linking import Linker
 from compiler_gym.tuning.size.product import reproduces, write_object
@@ -28,7 +28,6 @@ from compiler_gym.tuning.speed.hot_parts import profiles_of
 from compiler_gym.tuning.speed.optimizer import SpeedOptimizer
 from compiler_gym.tuning.speed.profile import counts_path, trained_path
 from compiler_gym.tuning.speed.workload import CommandWorkload, ProgramWorkload, Workload
-from compiler_gym.util import llvm_tools
 from compiler_gym.util.shell_format import plural
 from compiler_gym.util.statistics import RuntimeComparison
 
@@ -116,13 +115,11 @@ def optimize_speed(
         BenchmarkInitError: If it does not compile.
         Exception: Any error of :class:`SpeedOptimizer`, or of writing a file.
     """
-    compilation = Compilation(
-        llvm_tools.clang_path(), program.path, settings.options, llvm_tools.own_passes_path()
-    )
+    compilation = settings.compilation_of(program.path)
     # Workloads of built-in programs check their output.
     known = None if isinstance(workload, ProgramWorkload) else program.check
     with _profiles(target) as needed, tempfile.TemporaryDirectory(prefix="compiler_gym-") as folder:
-        budget = Budget(settings.seconds, settings.evaluations)
+        budget = settings.budget_of(program.path)
         with (
             Evaluator(compilation, Path(folder), budget, settings.jobs) as evaluator,
             Progress(target.name, settings.is_quiet) as progress,

@@ -105,7 +105,8 @@ def bitcode_command(
 def compilation_of(clang: Path, command: CompilerCommand) -> Compilation:
     """Returns the compilation of the source of a command, which prints no warnings."""
     source = Path(command.sources[0].path)
-    return Compilation(clang, source, (*options_of(command), "-w"), llvm_tools.own_passes_path())
+    options, plugin = (*options_of(command), "-w"), llvm_tools.own_passes_path()
+    return Compilation(clang, source, options, plugin, settings.limits())
 
 
 def without_outputs(words: Sequence[str]) -> list[str]:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from compiler_gym.tuning.size.safety import MAX_STACK_GROWTH as DEFAULT_STACK_GROWTH
+from compiler_gym.tuning.size.safety import Kind, Limits, limits_of
 from compiler_gym.util.environment_variables import PREFIX
 
 if TYPE_CHECKING:
@@ -18,6 +20,9 @@ EVALUATIONS, BUDGET, OBJECTIVE, EXPERIMENTAL, POLICY, LEVEL = (
 LOG, LOCK, FROZEN, RECORD = (PREFIX + name for name in ("LOG", "LOCK", "FROZEN", "RECORD"))
 MEMORY, DROP_WEAK_SYMBOLS = PREFIX + "MEMORY", PREFIX + "DROP_WEAK_SYMBOLS"
 SOLE = PREFIX + "SOLE"
+EXCLUDE, EXCLUDE_FROM, WITHOUT, MAX_STACK_GROWTH = (
+    PREFIX + name for name in ("EXCLUDE", "EXCLUDE_FROM", "WITHOUT", "MAX_STACK_GROWTH")
+)
 """The names of the environment variables."""
 
 SETTINGS = PREFIX + "BUILD"
@@ -135,9 +140,34 @@ def evaluations() -> int:
     Raises:
         WrongSettingError: If it is not a number.
     """
-    text = os.environ.get(EVALUATIONS) or str(_DEFAULT_EVALUATIONS)
+    return _number(EVALUATIONS, _DEFAULT_EVALUATIONS)
+
+
+def limits() -> Limits:
+    """Returns the decisions that are excluded.
+
+    Raises:
+        WrongSettingError: If a name or a kind of decisions is wrong, or a list cannot be read.
+    """
+    growth = _number(MAX_STACK_GROWTH, DEFAULT_STACK_GROWTH)
+    wanted, excluded, lists = (
+        [word for word in os.environ.get(name, "").split(separator) if word]
+        for name, separator in ((WITHOUT, ","), (EXCLUDE, ","), (EXCLUDE_FROM, os.pathsep))
+    )
+    kinds = [each.value for each in Kind]
+    if unknown := [word for word in wanted if word not in kinds]:
+        expected = ", ".join(kinds)
+        raise WrongSettingError(f"{WITHOUT}: expected some of {expected}, got {unknown[0]!r}")
+    try:
+        return limits_of(excluded, map(Path, lists), [*map(Kind, wanted)], growth)
+    except (OSError, ValueError) as error:
+        raise WrongSettingError(f"{EXCLUDE}, {EXCLUDE_FROM}: {error}") from error
+
+
+def _number(variable: str, default: int) -> int:
+    text = os.environ.get(variable) or str(default)
     if not text.isdecimal():
-        raise WrongSettingError(f"{EVALUATIONS}: expected a number such as 40, got {text!r}")
+        raise WrongSettingError(f"{variable}: expected a number such as {default}, got {text!r}")
     return int(text)
 
 

@@ -27,6 +27,7 @@ KNOWN = frozenset(UNIT_SETTINGS) | frozenset(
         *("INST2VEC_VOCABULARY", "IR2VEC_VOCABULARY", "LLVM"),
         # compiler-gym-cc.
         *("FROZEN", "LEVEL", "LOCK", "LOG"),
+        *("EXCLUDE", "EXCLUDE_FROM", "MAX_STACK_GROWTH", "WITHOUT"),
         # Set by compiler-gym build for compiler-gym-cc.
         *("BUILD", "RECORD", "SOLE"),
         # Set for programs that are loaded once and run many times.

@@ -6,6 +6,7 @@
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Analysis/InlineCost.h"
+#include "llvm/Demangle/Demangle.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/EHPersonalities.h"
 #include "llvm/IR/InlineAsm.h"
@@ -196,11 +197,15 @@ llvm::SmallPtrSet<const Function*, 8> keptFunctions(const Module& module) {
 }
 
 struct KeepFunctions : llvm::PassInfoMixin<KeepFunctions> {
-  std::vector<std::string> names;
+  llvm::StringSet<> names;
 
   llvm::PreservedAnalyses run(Module& module, llvm::ModuleAnalysisManager& /*analyses*/) {
-    for (const std::string& name : names) {
-      if (Function* function = module.getFunction(name)) function->addFnAttr(kKeepAttribute);
+    for (Function& function : module) {
+      const std::string symbol = function.getName().str();
+      const std::string readable = llvm::demangle(symbol);
+      if (names.contains(symbol) || names.contains(StringRef(readable).split('(').first)) {
+        function.addFnAttr(kKeepAttribute);
+      }
     }
     return llvm::PreservedAnalyses::none();
   }
@@ -209,7 +214,7 @@ struct KeepFunctions : llvm::PassInfoMixin<KeepFunctions> {
 bool addKeepFunctions(llvm::PassBuilder& /*passBuilder*/, StringRef parameter,
                       llvm::ModulePassManager& manager) {
   KeepFunctions pass;
-  for (StringRef name : llvm::split(parameter, ';')) pass.names.push_back(name.str());
+  for (StringRef name : llvm::split(parameter, ';')) pass.names.insert(name);
   manager.addPass(std::move(pass));
   return !parameter.empty();
 }

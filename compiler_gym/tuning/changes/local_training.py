@@ -8,7 +8,7 @@ import numpy as np
 from compiler_gym.tuning.size.boosted_trees import BoostedTrees, trees_of
 from compiler_gym.tuning.size.call_gains import NO_CALL_GAINS, CallGains
 from compiler_gym.tuning.size.function_gains import FunctionGains, GainTrees, rows_of
-from compiler_gym.tuning.size.moves import FRAME_POINTER
+from compiler_gym.tuning.size.safety import FRAME_POINTER
 
 _SETTINGS = {
     "l2_regularization": 1.0,

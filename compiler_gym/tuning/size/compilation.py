@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from compiler_gym.tuning.size.ir_target import target_options
+from compiler_gym.tuning.size.safety import NO_LIMITS, Kind, Limits
 
 IR_SUFFIXES = (".bc", ".ll")
 """File names of LLVM's intermediate representation."""
@@ -51,11 +52,12 @@ class Change:
     profile: str = ""
     kept: tuple[int, ...] = field(default=(), compare=False)
 
-    def arguments(self, plugin: Path | None) -> list[str]:
+    def arguments(self, plugin: Path | None, limits: Limits = NO_LIMITS) -> list[str]:
         """Returns the arguments of clang for the change.
 
         Args:
             plugin: The plugin with the passes.
+            limits: What users exclude, which the plugin enforces.
         """
         adjusted = {name_of(each) for _, names in self.functions for each in names}
         common = [each for each in self.options if name_of(each) in adjusted]
@@ -63,7 +65,7 @@ class Change:
         words = [word for option in rest for word in ("-mllvm", option)]
         if self.profile:
             words.append(f"-fprofile-use={self.profile}")
-        passes = [*self.passes]
+        passes = [*limits.first_passes(), *self.passes]
         if self.kept and self != NO_CHANGE:
             passes.append(f"keep-weak<{_text_of_kept(self.kept)}>")
         if self.calls:
@@ -77,11 +79,24 @@ class Change:
             passes.append(f"set-loops<{';'.join(_texts_of(self.loops))}>")
         # Calls, functions and loops are numbered before any other pass.
         passes += self.sequence
-        if not passes:
+        if not passes or (plugin is None and passes == limits.first_passes()):
             return words
         # Loaded first to register its option, and then as a plugin.
         load = ["-Xclang", "-load", "-Xclang", str(plugin), f"-fpass-plugin={plugin}"]
         return [*words, *load, "-mllvm", f"-first-passes={','.join(passes)}"]
+
+    def within(self, limits: Limits) -> "Change":
+        """Returns the change without the kinds of decisions that limits exclude."""
+        change = self
+        if Kind.OPTIONS in limits.without:
+            change = replace(change, options=(), passes=(), sequence=(), profile="")
+        if Kind.CALLS in limits.without:
+            change = replace(change, calls=())
+        kept = (
+            (index, tuple(text for text in texts if limits.permits(text)))
+            for index, texts in change.functions
+        )
+        return replace(change, functions=tuple((index, texts) for index, texts in kept if texts))
 
     def plus(self, *passes: str) -> "Change":
         """Returns the change with additional passes."""
@@ -175,12 +190,14 @@ class Compilation:
         source: A C or C++ source, textual IR or bitcode.
         options: The user's options.
         plugin: The plugin with the passes of changes; None without one.
+        limits: What changes may do.
     """
 
     clang: Path
     source: Path
     options: tuple[str, ...] = ()
     plugin: Path | None = None
+    limits: Limits = NO_LIMITS
 
     @property
     def is_ir(self) -> bool:
@@ -216,7 +233,8 @@ class Compilation:
         level = [] if has_level(options) else [DEFAULT_LEVEL]
         # clang warns that options for the preprocessor have no effect on bitcode.
         quiet = ["-Wno-unused-command-line-argument"] if source.suffix in IR_SUFFIXES else []
-        changed = change.arguments(self.plugin)
+        limits = NO_LIMITS if change == NO_CHANGE else self.limits
+        changed = change.within(limits).arguments(self.plugin, limits)
         words = [str(self.clang), *level, *self._target, *options, *quiet, *changed]
         return [*words, "-c", str(source), "-o", str(output)]
 

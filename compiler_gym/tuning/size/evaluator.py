@@ -18,6 +18,7 @@ from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.tuning.size.compilation import NO_CHANGE, Change, Compilation
 from compiler_gym.tuning.size.linking import LinkedSize, Linker, LinkError, TrialLinker
 from compiler_gym.tuning.size.object_file import ObjectFile, read_object
+from compiler_gym.tuning.size.safety import Kind
 from compiler_gym.util import llvm_tools
 from compiler_gym.util.commands import (
     CommandError,
@@ -146,6 +147,8 @@ class Evaluator:
         unit: The bitcode of the source; None if clang compiles it to other code than the source.
         messages: The messages of clang about the source.
         seconds: The time that clang took for the object file of the bitcode, or of the source.
+        limits: What changes may do: the limits of the compilation, and no options if functions of
+            the source are kept.
         failed: The number of failed evaluations.
         timed_out: The number of those that exceeded the limit of 10 minutes.
         watch: Called with each evaluation, and with None for a failed one.
@@ -166,6 +169,7 @@ class Evaluator:
         may_drop_weak: bool = False,
     ):
         self.compilation = compilation
+        self.limits = compilation.limits
         self.budget = budget
         self.failed = 0
         self.timed_out = 0
@@ -187,6 +191,7 @@ class Evaluator:
         self._stop = threading.Event()
         self._numbers = itertools.count()
         self._known: dict[Change, Evaluation | None] = {}
+        self._facts: dict[str, list[dict[str, Any]]] = {}
 
     def __enter__(self) -> "Evaluator":
         return self
@@ -219,6 +224,7 @@ class Evaluator:
         self.unit = self._make_unit(evaluation.object)
         self._keep_weak(evaluation.object.exported)
         self._known[NO_CHANGE] = evaluation
+        self._exclude_options()
         return evaluation
 
     def _read_source(self, path: Path) -> Evaluation:
@@ -269,13 +275,26 @@ class Evaluator:
         Args:
             name: The pass, which prints lines of JSON.
         """
+        if name not in self._facts:
+            self._facts[name] = self._read_facts(name)
+        return self._facts[name]
+
+    def _read_facts(self, name: str) -> list[dict[str, Any]]:
         load = f"-load-pass-plugin={self.compilation.plugin}"
-        command = [str(llvm_tools.opt_path()), load, f"-passes={name}", "-disable-output"]
+        passes = ",".join([*self.limits.first_passes(), name])
+        command = [str(llvm_tools.opt_path()), load, f"-passes={passes}", "-disable-output"]
         try:
             lines = run_started([*command, str(self.unit)], _LIST_SECONDS).stdout.splitlines()
         except CommandError:
             return []
         return [*map(json.loads, lines)]
+
+    def _exclude_options(self) -> None:
+        """Excludes options if the source has functions that are kept: they apply to all."""
+        has_plugin = self.unit is not None and self.compilation.plugin is not None
+        if has_plugin and any(each["kept"] for each in self.facts("list-functions")):
+            without = (*self.limits.without, Kind.OPTIONS)
+            self.limits = replace(self.limits, without=without)
 
     def remarks(self, change: Change) -> str:
         """Returns LLVM's remarks about inlining with a change; none if clang fails."""
@@ -288,7 +307,7 @@ class Evaluator:
             return ""
 
     def evaluate(self, changes: Sequence[Change]) -> list[Evaluation]:
-        """Evaluates changes within the budget.
+        """Evaluates changes within the budget, without what the limits exclude.
 
         Returns:
             The successful evaluations, in order. clang may refuse a change, crash or take too long.
@@ -296,7 +315,7 @@ class Evaluator:
         Raises:
             KeyboardInterrupt: After Ctrl-C. No process is left running.
         """
-        changes = [replace(each, kept=self._kept) for each in changes]
+        changes = [replace(each.within(self.limits), kept=self._kept) for each in changes]
         unknown = (each for each in dict.fromkeys(changes) if each not in self._known)
         new = [each for each in unknown if not self._is_refused(each)]
         new = new[: self.budget.evaluations_left(len(new))]

@@ -7,7 +7,7 @@ import tempfile
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,7 +16,7 @@ from compiler_gym.util import llvm_tools
 from compiler_gym.util.commands import CommandError, run_command
 
 _SECONDS = 600
-_READ = ("--elf-output-style=JSON", "--sections", "--symbols")
+_READ = ("--elf-output-style=JSON", "--sections", "--symbols", "--stack-sizes")
 _DISASSEMBLE = ("--disassemble", "--disassemble-zeroes", "--reloc", "--no-show-raw-insn")
 
 _FUNCTION, _NO_BITS = 2, 8  # Types of symbols, and of sections.
@@ -24,7 +24,7 @@ _ALLOCATED, _EXECUTABLE = 2, 4  # Flags of sections.
 
 _HEADER = re.compile(r"^Disassembly of section .*:$", re.M)
 _LINE = re.compile(r"^ *([0-9a-f]+):[^\t\n]*\t(.*)$")
-_RELOCATION = re.compile(r"^\t\t[0-9a-f]+: +\S+\t(.*)$")
+_RELOCATION = re.compile(r"^\t\t\t?[0-9a-f]+: +\S+\t(.*)$")
 # The address of a symbol, which may be a comment: "# 0x2d <main+0x2d>".
 _ADDRESS = re.compile(r"\s*((?:#|//|@)\s*)?\b0x([0-9a-f]+) <(.*)>$")
 # The comment of LLVM on a hexadecimal number repeats it.
@@ -62,6 +62,7 @@ class Image:
         tables: Bytes of the other sections by the kind of section, such as ``.rodata``.
         functions: Bytes of functions by symbol; those of one name are added up.
         assembly: The instructions of functions by symbol.
+        frames: The bytes of the stack frames of functions by symbol, as far as the file has them.
     """
 
     arch: str
@@ -69,6 +70,7 @@ class Image:
     tables: Mapping[str, int]
     functions: Mapping[str, int]
     assembly: Mapping[str, Sequence[Instruction]]
+    frames: Mapping[str, int] = field(default_factory=dict)
 
 
 class _Function(NamedTuple):
@@ -105,7 +107,12 @@ def read_image(path: Path) -> Image:
         for text, group in zip(parts, groups, strict=True):
             for name, instructions in _assembly(text, group, arch):
                 assembly.setdefault(name, []).extend(instructions)
-    return Image(arch, sum(each["Size"] for each in code), tables, sizes, assembly)
+    frames = {
+        name: entry["Size"]
+        for entry in (each["Entry"] for each in facts.get("StackSizes", ()))
+        for name in entry["Functions"]
+    }
+    return Image(arch, sum(each["Size"] for each in code), tables, sizes, assembly, frames)
 
 
 def _output(tool: str, options: Sequence[str], path: Path) -> str:

@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -108,6 +108,14 @@ class Inlining:
             if each is not None and site.index not in known and not (each.inlined and each.kept):
                 pins[site.index] = each.inlined > 0
         return pins
+
+    def calls_of(self, functions: Collection[str]) -> set[int]:
+        """Returns the numbers of the calls in functions and of functions."""
+        return {
+            site.index
+            for site in self._sites
+            if site.caller in functions or site.callee in functions
+        }
 
     @cached_property
     def by_callee(self) -> dict[str, list[CallSite]]:

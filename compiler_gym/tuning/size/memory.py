@@ -183,7 +183,8 @@ class Memory:
 
     def __init__(self, folder: Path, compilation: Compilation, *facts: str):
         source = os.path.abspath(compilation.source)
-        words = (str(compilation.clang), source, *compilation.options, *facts)
+        limits = compilation.limits.facts()
+        words = (str(compilation.clang), source, *compilation.options, *facts, *limits)
         key = hashlib.sha256("\0".join(words).encode(errors="surrogateescape")).hexdigest()
         self._path = folder / f"{key[:40]}.json"
 

@@ -8,6 +8,7 @@ from functools import reduce
 
 from compiler_gym.tuning.size.compilation import Change, is_setting
 from compiler_gym.tuning.size.evaluator import Evaluation, Evaluator
+from compiler_gym.tuning.size.safety import FRAME_POINTER
 
 Move = Callable[[Change], Change]
 """Makes another change of one."""
@@ -144,7 +145,7 @@ def climb_locally(
             groups, waiting = groups_of(waiting, width)
             changes = {moved(draft.change, group): group for group in groups}
             found = evaluate([*changes]) if groups else []
-            tried = [(move, sizes(each)) for each in found for move in changes[each.change]]
+            tried = [(it, sizes(each)) for each in found for it in changes.get(each.change, ())]
             waiting = [*draft.keep(tried), *waiting]
             best = min([best, *found], key=cost)
         best = min([best, *evaluate([draft.change])], key=cost)
@@ -269,6 +270,21 @@ def numbers_of(functions: Iterable[Function]) -> dict[str, int]:
     return {each.name: each.index for each in functions}
 
 
+def spared(change: Change, functions: Collection[int], calls: Collection[int]) -> Change:
+    """Returns a change without its decisions about some functions and calls.
+
+    Args:
+        change: The change.
+        functions: The numbers of the functions.
+        calls: The numbers of the calls.
+    """
+    return replace(
+        change,
+        functions=tuple(each for each in change.functions if each[0] not in functions),
+        calls=tuple(each for each in change.calls if each[0] not in calls),
+    )
+
+
 def permitted(moves: Iterable[LocalMove], functions: Iterable[Function]) -> list[LocalMove]:
     """Returns moves without adjustments that the plugin ignores, and without moves of only those.
 
@@ -294,9 +310,6 @@ def permitted(moves: Iterable[LocalMove], functions: Iterable[Function]) -> list
 # together if it was done where the entry had as many bytes as this or more, and 6.4 % if it was
 # done where it saved something.
 _LEAST_UNWINDING = 48
-
-FRAME_POINTER = "frame-pointer=all"
-"""The adjustment that finds the frame of a function by a register."""
 
 
 def frame_pointers(

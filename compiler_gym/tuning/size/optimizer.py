@@ -14,7 +14,6 @@ from compiler_gym.tuning.size.inputs import Check
 from compiler_gym.tuning.size.memory import Memory, Recalled, Recipe, recall, recipe_of
 from compiler_gym.tuning.size.minimise import Part, minimise
 from compiler_gym.tuning.size.moves import (
-    FRAME_POINTER,
     Function,
     LocalMove,
     Move,
@@ -26,6 +25,7 @@ from compiler_gym.tuning.size.moves import (
     moved,
     numbers_of,
     permitted,
+    spared,
     unmark,
     with_options_of,
     without_sequence,
@@ -39,6 +39,11 @@ from compiler_gym.tuning.size.ranking import (
     shipped_portfolio,
     toggles,
 )
+from compiler_gym.tuning.size.safety import FRAME_POINTER, Kind
+from compiler_gym.tuning.size.stack import Broken, StackPromise
+
+# How often decisions are taken back in a result that breaks the stack promise.
+_MAX_REPAIRS = 4
 
 # What clang does with functions that are to be small: of bitcode they need not be marked.
 _MARKS = ("mark-for-size<Oz>",)
@@ -150,6 +155,8 @@ class Optimizer:
         self.watch = watch
         self._seen: list[Evaluation] = []
         self._verdicts: dict[str, str] = {}
+        self._promise = StackPromise(evaluator, evaluator.limits.max_stack_growth)
+        self._broken: dict[Change, list[Broken]] = {}
         evaluator.watch = self._take
 
     def size(self, evaluation: Evaluation) -> int:
@@ -309,6 +316,7 @@ class Optimizer:
             and self.objective in (Objective.ALL, Objective.TEXT)
             and self.evaluator.compilation.level == "-Oz"
             and self._directs_clang
+            and self._has_options
             and self.best is self.baseline
         )
 
@@ -358,11 +366,18 @@ class Optimizer:
 
     @property
     def _adjustments(self) -> list[str]:
-        return function_adjustments(self.evaluator.compilation.options)
+        texts = function_adjustments(self.evaluator.compilation.options)
+        return [*filter(self.evaluator.limits.permits, texts)]
 
     def _known(self) -> list[Known]:
+        if not self._has_options:
+            return []
         known = shipped_portfolio(self._with_experimental)
         return [each for each in known if self._has_passes or not each.change.passes]
+
+    @property
+    def _has_options(self) -> bool:
+        return Kind.OPTIONS not in self.evaluator.limits.without
 
     @property
     def _has_passes(self) -> bool:
@@ -376,12 +391,12 @@ class Optimizer:
     @cached_property
     def _inlining(self) -> Inlining:
         sites = []
-        if self._directs_clang:
+        if self._directs_clang and Kind.CALLS not in self.evaluator.limits.without:
             sites = list_call_sites(self.evaluator)
         return Inlining(self.evaluator, sites)
 
     def _toggles(self) -> list[Move]:
-        moves = toggles(self._has_passes, self._with_experimental)
+        moves = toggles(self._has_passes, self._with_experimental) if self._has_options else []
         options = [partial(with_options_of, each) for each in self._untried_options]
         self._untried_options = ()
         if self.best.change.sequence:
@@ -419,8 +434,9 @@ class Optimizer:
     def _settle(self) -> None:
         """Makes the smallest result that is right the best."""
         former, wrong = self.best, 0
+        self._repair()
         for each in sorted(self._seen, key=self._cost):
-            known = each.object.digest in self._verdicts
+            known = each.object.digest in self._verdicts or bool(self._broken.get(each.change))
             why = self._why_wrong(each)
             if not why:
                 self.best = each
@@ -436,7 +452,48 @@ class Optimizer:
         self._seen.clear()
         self.leading = self.best
 
+    def _repair(self) -> None:
+        """Takes decisions back where they break the stack promise in the smallest result.
+
+        The other results between the smallest one and the repaired one are dropped, as they most
+        likely break it, too.
+        """
+        smallest = min(self._seen, key=self._cost, default=None)
+        each = smallest
+        for _ in range(_MAX_REPAIRS):
+            broken = self._broken_by(each.change) if each else []
+            if each is None or not broken:
+                break
+            change = self._repaired(each.change, {name for it in broken for name in it.functions})
+            with self.evaluator.outside_budget(1):
+                each = next(iter(self.evaluator.evaluate([change])), None)
+        if smallest is not None and self._broken_by(smallest.change):
+            self.wrong.append(
+                Wrong(smallest.change, self.size(smallest), self._why_wrong(smallest))
+            )
+        if smallest is not None and each is not None and each is not smallest:
+            least = self._cost(each)
+            dropped = [it for it in self._seen if self._cost(it) < least and it is not smallest]
+            for it in dropped:
+                self.evaluator.discard(it)
+            self._seen = [it for it in self._seen if it not in dropped]
+            if each is not self.baseline and self._cost(each) < self._cost(self.best):
+                self._seen.append(each)
+
+    def _repaired(self, change: Change, names: set[str]) -> Change:
+        """Returns a change without its decisions about functions, or else without its options."""
+        numbers = {each.index for each in self._all_functions if each.name in names}
+        rest = spared(change, numbers, self._inlining.calls_of(names))
+        return rest if rest != change else Change(calls=rest.calls, functions=rest.functions)
+
+    def _broken_by(self, change: Change) -> list[Broken]:
+        if change not in self._broken:
+            self._broken[change] = self._promise.broken_by(change)
+        return self._broken[change]
+
     def _why_wrong(self, evaluation: Evaluation) -> str:
+        if broken := self._broken_by(evaluation.change):
+            return f"stack: {broken[0].why}"
         if self._check is None:
             return ""
         digest = evaluation.object.digest

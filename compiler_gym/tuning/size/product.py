@@ -10,9 +10,9 @@ from pathlib import Path
 from compiler_gym.tuning.size.compilation import Compilation
 from compiler_gym.tuning.size.evaluator import Evaluation
 from compiler_gym.tuning.size.object_file import read_object
+from compiler_gym.util import llvm_tools
 from compiler_gym.util.commands import run_command
 from compiler_gym.util.filesystem import atomic_file_write
-from compiler_gym.util.shell_format import join_cmd
 
 _SECONDS = 3600
 
@@ -45,7 +45,9 @@ def write_script(
     """Writes a script that reproduces object files, and runs it as a check.
 
     The argument of the script is the path of the object file, or the folder of several ones. The
-    default is their present place. The environment variable ``CLANG`` selects another compiler.
+    default is their present place. The environment variable ``CLANG`` selects another compiler. If
+    a command loads the plugin of passes, a copy of it is written beside the script, so the script
+    works without this package.
 
     Args:
         script: The path of the script.
@@ -60,12 +62,16 @@ def write_script(
         OSError: If it cannot be written.
         CommandError: If the script fails.
     """
+    plugin = str(llvm_tools.own_passes_path())
+    needs_plugin = any(plugin in word for command in commands for word in command)
+    copy = script.with_name(f"{script.name}-passes.so")
     outputs = [Path(command[-1]).absolute() for command in commands]
     is_single = len(outputs) == 1
     lines = [
         "#!/bin/sh",
         *(f"# {line}" for text in said for line in text.splitlines()),
         "set -e",
+        *[f'passes=$(cd "$(dirname "$0")" && pwd)/{shlex.quote(copy.name)}'] * needs_plugin,
         f"cd {shlex.quote(os.getcwd())}",
     ]
     # In an assignment, the shell removes the quotes of the default, and splits nothing.
@@ -74,7 +80,10 @@ def write_script(
     for (clang, *words), output in zip(commands, outputs, strict=True):
         lines.append(f"clang=${{CLANG:-{shlex.quote(str(clang))}}}")
         target = '"$output"' if is_single else f'"$output"/{shlex.quote(output.name)}'
-        lines.append(f'"$clang" {join_cmd(words[:-1])} {target}')
+        arguments = " ".join(_quoted(word, plugin) for word in words[:-1])
+        lines.append(f'"$clang" {arguments} {target}')
+    if needs_plugin:
+        shutil.copyfile(plugin, copy)
     text = "".join(f"{line}\n" for line in lines)
     with atomic_file_write(script, fileobj=True, mode="w") as file:
         file.write(text)
@@ -85,6 +94,14 @@ def write_script(
         run_command(["/bin/sh", script.absolute(), argument], timeout=_SECONDS)
         pairs = zip(again, outputs, strict=True)
         return [made.read_bytes() == output.read_bytes() for made, output in pairs]
+
+
+def _quoted(word: str, plugin: str) -> str:
+    """Returns a word for a shell. The path of the plugin becomes the variable ``passes``."""
+    before, found, after = word.partition(plugin)
+    if not found:
+        return shlex.quote(word)
+    return "".join((before and shlex.quote(before), '"$passes"', after and shlex.quote(after)))
 
 
 def _umask() -> int:

@@ -23,8 +23,9 @@ import numpy as np
 from compiler_gym.tuning.size.call_gains import CallGains
 from compiler_gym.tuning.size.compilation import Change, change_as_json, change_from_json
 from compiler_gym.tuning.size.function_gains import FunctionGains
-from compiler_gym.tuning.size.moves import FRAME_POINTER, Move
+from compiler_gym.tuning.size.moves import Move
 from compiler_gym.tuning.size.object_file import ObjectFile
+from compiler_gym.tuning.size.safety import FRAME_POINTER
 from compiler_gym.util import llvm_tools
 from compiler_gym.util.commands import run_command
 

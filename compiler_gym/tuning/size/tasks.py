@@ -14,6 +14,7 @@ from compiler_gym.tuning.size.minimise import ENDS
 from compiler_gym.tuning.size.objective import Objective
 from compiler_gym.tuning.size.optimizer import Optimizer
 from compiler_gym.tuning.size.ranking import shipped_ranking
+from compiler_gym.tuning.size.safety import NO_LIMITS, Limits
 from compiler_gym.util import llvm_tools
 
 _FORMAT = 2
@@ -53,6 +54,7 @@ class Optimization:
         evaluations: The maximum number of runs of clang with changes; None for any number.
         with_experimental: Whether to use experimental options.
         may_drop_weak: Whether weak symbols that clang's object file exports may be missing.
+        limits: The decisions that are excluded.
     """
 
     name_of_file: str
@@ -63,6 +65,7 @@ class Optimization:
     evaluations: int | None
     with_experimental: bool
     may_drop_weak: bool
+    limits: Limits = NO_LIMITS
 
     @cached_property
     def name(self) -> str:
@@ -80,9 +83,8 @@ class Optimization:
         with tempfile.TemporaryDirectory(prefix="compiler_gym-") as name:
             source = Path(name) / self.name_of_file
             source.write_bytes(worker.blob(self.text))
-            compilation = Compilation(
-                llvm_tools.clang_path(), source, self.options, llvm_tools.own_passes_path()
-            )
+            clang, plugin = llvm_tools.clang_path(), llvm_tools.own_passes_path()
+            compilation = Compilation(clang, source, self.options, plugin, self.limits)
             with Evaluator(
                 compilation,
                 Path(name),

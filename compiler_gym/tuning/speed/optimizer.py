@@ -20,6 +20,7 @@ from compiler_gym.tuning.size.inputs import Check
 from compiler_gym.tuning.size.linking import LinkError
 from compiler_gym.tuning.size.moves import Move
 from compiler_gym.tuning.size.ranking import moves_of
+from compiler_gym.tuning.size.stack import StackPromise
 from compiler_gym.tuning.speed import optimizer
 from compiler_gym.tuning.speed.hot_parts import moves_of_calls, moves_of_loops, moves_of_profile
 from compiler_gym.tuning.speed.profile import NO_PROFILE, Profile, collect_profile
@@ -154,6 +155,8 @@ class SpeedOptimizer:
         # Digests of object files that were slower than the fastest at that time.
         self._beaten: set[str] = set()
         self._verdicts: dict[str, str] = {}
+        # Frames may grow: programs are inlined for speed.
+        self._promise = StackPromise(evaluator, growth=None)
         evaluator.watch = lambda _: self._watch(self)
 
     def start(self) -> None:
@@ -363,7 +366,9 @@ class SpeedOptimizer:
         evaluation = contender.evaluation
         digest = evaluation.object.digest
         if digest not in self._verdicts:
-            why = self._check(evaluation.path) if self._check else ""
+            broken = self._promise.broken_by(evaluation.change)
+            why = f"stack: {broken[0].why}" if broken else ""
+            why = why or (self._check(evaluation.path) if self._check else "")
             why = why or self._workload.check(contender.program)
             self._verdicts[digest] = why
             if why and evaluation.change != Change():

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from compiler_gym.tuning.size.compilation import Change
+from compiler_gym.tuning.size.compilation import Change, Compilation
 from compiler_gym.tuning.size.evaluator import Budget, Evaluation, Evaluator
 from compiler_gym.tuning.size.minimise import minimise, parts_of, without
 from compiler_gym.tuning.size.object_file import ObjectFile
@@ -43,7 +43,7 @@ class Pretended(Evaluator):
     """Evaluates changes by a function in place of clang."""
 
     def __init__(self, size, folder, budget):
-        super().__init__(None, folder, budget)
+        super().__init__(Compilation(folder, folder), folder, budget)
         self.size = size
 
     def _evaluate(self, change, path):

@@ -6,9 +6,11 @@ from dataclasses import replace
 import pytest
 
 from compiler_gym.tuning.size.compilation import Change
-from compiler_gym.tuning.size.moves import FRAME_POINTER, functions_of
+from compiler_gym.tuning.size.image import read_image
+from compiler_gym.tuning.size.moves import functions_of
 from compiler_gym.tuning.size.optimizer import Optimizer
 from compiler_gym.tuning.size.ranking import function_adjustments, shipped_ranking
+from compiler_gym.tuning.size.safety import FRAME_POINTER, Kind, limits_of
 from compiler_gym.util import llvm_tools
 
 # Nothing but the frame pointer tells mix() where its variables are, which the assembly overwrites.
@@ -172,3 +174,58 @@ def test_a_search_keeps_loops(compilation, start):
     search.run()
     assert search.size(search.best) < search.size(search.baseline)
     assert run(search.best.path, limit=128) == run(search.baseline.path)
+
+
+def code_of(path, name):
+    return [each.text for each in read_image(path).assembly[name]]
+
+
+@pytest.mark.parametrize("way", ["annotation", "name"])
+def test_excluded_functions_stay_as_they_are(compilation, source, start, way):
+    limits = limits_of(["main"] if way == "name" else [])
+    if way == "annotation":
+        keep = '__attribute__((annotate("compiler_gym:keep"))) int main'
+        source.write_text(source.read_text().replace("int main", keep))
+    evaluator = start(replace(compilation, limits=limits), evaluations=30)
+    search = Optimizer(evaluator, ranking=shipped_ranking())
+    search.start()
+    search.run()
+    assert search.size(search.best) < search.size(search.baseline)
+    assert code_of(search.best.path, "main") == code_of(search.baseline.path, "main")
+    assert not search.best.change.options and not search.wrong
+    # It holds for other changes, too, such as those of a lock file.
+    with evaluator.outside_budget(1):
+        (changed,) = evaluator.evaluate([Change(("-disable-lsr",)).adjust({3: ("sroa",)})])
+    assert changed.object.code == search.baseline.object.code
+
+
+@pytest.mark.parametrize("kind", Kind)
+def test_excluded_kinds_of_decisions(compilation, start, kind):
+    limits = limits_of([], without=[kind])
+    search = Optimizer(start(replace(compilation, limits=limits), evaluations=12))
+    search.start()
+    search.run()
+    change = search.best.change
+    assert search.size(search.best) < search.size(search.baseline)
+    assert change.within(limits) == change
+    assert kind is not Kind.FRAME_POINTERS or FRAME_POINTER not in str(change)
+
+
+def test_names_to_exclude(tmp_path):
+    listed = tmp_path / "names"
+    listed.write_text("# Comment\n\nns::parse\nsrc/a.c\n")
+    limits = limits_of(["f"], [listed], [], 16)
+    assert limits.excluded == ("f", "ns::parse", "src/a.c") and limits.max_stack_growth == 16
+    assert limits.excludes(tmp_path / "src" / "a.c") and not limits.excludes(tmp_path / "a.c")
+    with pytest.raises(ValueError, match="without parameters"):
+        limits_of(["f(int)"])
+
+
+def test_names_of_cxx_to_exclude(compilation, tmp_path, start):
+    path = tmp_path / "source.cc"
+    path.write_text(
+        "namespace ns { int parse(int x) { return x * 3; } }\nint other() { return 3; }"
+    )
+    evaluator = start(replace(compilation, source=path, limits=limits_of(["ns::parse"])))
+    evaluator.evaluate_source()
+    assert [each.kept for each in functions_of(evaluator)] == [True, False]

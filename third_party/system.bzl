@@ -76,6 +76,10 @@ def _llvm_impl(ctx):
     # Older versions lack some transforms that are actions, and have other paths of headers.
     has_mlir = int(version.split(".")[0]) >= 22 and ctx.path(libdir + "/libMLIR.so").exists
     ctx.file("mlir.bzl", "HAS_MLIR = %s\n" % has_mlir)
+
+    # Only clang reads precompiled headers of clang.
+    is_clang = "clang" in ctx.os.environ.get("CC", "")
+    ctx.file("compiler.bzl", "IS_CLANG = %s\n" % is_clang)
     ctx.symlink(prefix + "/include", "include")
     ctx.symlink(prefix + "/bin", "bin")
     ctx.template("BUILD", Label("//third_party:llvm.BUILD"), substitutions = {
@@ -90,7 +94,10 @@ def _llvm_impl(ctx):
 llvm = repository_rule(
     implementation = _llvm_impl,
     doc = "The LLVM to build against: its headers, shared library and tools.",
-    environ = ["LLVM_PREFIX"],
+    environ = [
+        "CC",
+        "LLVM_PREFIX",
+    ],
     local = True,
 )
 

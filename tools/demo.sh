@@ -4,10 +4,11 @@
 # Arguments go to the second search: tools/demo.sh --help.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+. tools/progress.sh
 
-bash tools/setup.sh
-printf '\033[1m%s\033[0m\n' "demo: building the compiler service (first time: some minutes)"
-bazel build //compiler_gym/cli:compiler-gym
+bash tools/setup.sh --program
+with_progress "demo: building the compiler service (first time: some minutes)" \
+  bazel build --curses=no --color=no --show_progress_rate_limit=1 //compiler_gym/cli:compiler-gym
 compiler_gym=bazel-bin/compiler_gym/cli/compiler-gym
 if [ $# = 0 ]; then
   "$compiler_gym" optimize sha256 json regex huffman fft containers --evaluations 40 -o optimised/objects

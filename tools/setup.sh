@@ -3,8 +3,12 @@
 #   - Debian packages, as root or through sudo;
 #   - Python packages, in the virtual environment .venv of this repository.
 # Running it again when nothing is missing takes a moment and changes nothing.
+#
+#   tools/setup.sh             what the build, the tests and the documents need
+#   tools/setup.sh --program   only what the program compiler-gym and its environments of LLVM need
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+. tools/progress.sh
 
 # The interpreter of the virtual environment. Another one: PYTHON=python3.12 tools/setup.sh
 python=${PYTHON:-python3}
@@ -12,20 +16,30 @@ python=${PYTHON:-python3}
 llvm_version=${LLVM_VERSION:-22}
 packages=(
   bazel-bootstrap bazel-platforms bazel-rules-cc bazel-rules-java bazel-rules-proto bazel-skylib
-  "clang-$llvm_version" clang-format-22 "libclang-rt-$llvm_version-dev"
-  "lld-$llvm_version" "llvm-$llvm_version" "llvm-$llvm_version-dev" "llvm-$llvm_version-tools"
+  "clang-$llvm_version" "lld-$llvm_version" "llvm-$llvm_version" "llvm-$llvm_version-dev"
   "libpolly-$llvm_version-dev" libzstd-dev
-  cmake csmith libcsmith-dev file git make pkg-config
-  g++ libbenchmark-dev libboost-filesystem-dev libgflags-dev libgmock-dev libgoogle-glog-dev
-  libgrpc++-dev libgtest-dev libprotobuf-dev libssl-dev protobuf-compiler protobuf-compiler-grpc
-  openssl python3 python3-venv
+  file g++ git libboost-filesystem-dev libgflags-dev libgoogle-glog-dev
+  libgrpc++-dev libprotobuf-dev libssl-dev pkg-config protobuf-compiler protobuf-compiler-grpc
+  python3 python3-venv
+)
+more_packages=(
+  clang-format-22 cmake csmith libbenchmark-dev "libclang-rt-$llvm_version-dev" libcsmith-dev
+  libgmock-dev libgtest-dev "llvm-$llvm_version-tools" make openssl
 )
 # For tests of code for aarch64.
-packages+=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross libstdc++6-arm64-cross qemu-user)
+more_packages+=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross libstdc++6-arm64-cross qemu-user)
 # For tests of the explorer's page.
-packages+=(chromium)
+more_packages+=(chromium)
 # For mlir-v0, which older ones are left out of.
-[ "$llvm_version" -lt 22 ] || packages+=("libmlir-$llvm_version-dev" "mlir-$llvm_version-tools")
+[ "$llvm_version" -lt 22 ] || more_packages+=("libmlir-$llvm_version-dev" "mlir-$llvm_version-tools")
+
+requirements=(third_party/runtime_requirements.txt)
+all_requirements=("${requirements[@]}" third_party/requirements.txt)
+case ${1:-} in
+  --program) ;;
+  "") packages+=("${more_packages[@]}") requirements=("${all_requirements[@]}") ;;
+  *) echo "setup: expected --program or no argument, got '$1'" >&2; exit 2 ;;
+esac
 
 say() { printf '\033[1m%s\033[0m\n' "setup: $*"; }
 fail() { printf 'setup: %s\n' "$*" >&2; exit 1; }
@@ -47,21 +61,29 @@ install_packages() {
     root=(sudo)
   fi
   say "installing ${#missing[@]} Debian packages: ${missing[*]}"
-  "${root[@]}" apt-get update -q -o Dpkg::Use-Pty=0 || fail "apt-get update failed: is the network up?"
-  "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends \
-    -o Dpkg::Use-Pty=0 "${missing[@]}" || fail "apt-get install failed; the lines above say why"
+  with_progress "setup: list of packages" "${root[@]}" apt-get update -q -o Dpkg::Use-Pty=0 ||
+    fail "apt-get update failed: is the network up?"
+  with_progress "setup: Debian packages" "${root[@]}" env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -y -q --no-install-recommends -o APT::Status-Fd=1 -o Dpkg::Use-Pty=0 \
+    "${missing[@]}" || fail "apt-get install failed; the lines above say why"
+  # Bazel looks for libraries, such as MLIR, when its server starts.
+  ! command -v bazel >/dev/null || bazel shutdown >/dev/null 2>&1 || true
 }
 
 install_python_packages() {
-  local requirements=third_party/requirements.txt stamp=.venv/requirements.txt
-  cmp -s "$requirements" "$stamp" && [ -x .venv/bin/python3 ] && return 0
-  # Users need 3.10, but packages of $requirements need 3.11.
+  local stamp=.venv/requirements.txt
+  if [ -x .venv/bin/python3 ]; then
+    cmp -s <(cat "${requirements[@]}") "$stamp" && return 0
+    # All packages are enough for the program.
+    cmp -s <(cat "${all_requirements[@]}") "$stamp" && return 0
+  fi
+  # Users need 3.10, but some of these packages need 3.11.
   "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
     fail "expected Python 3.11 or newer, got $("$python" --version); try PYTHON=python3.11 tools/setup.sh"
-  say "making the virtual environment .venv with the packages of $requirements"
   [ -x .venv/bin/python3 ] || "$python" -m venv .venv
-  .venv/bin/python3 -m pip install --quiet --disable-pip-version-check -r "$requirements"
-  cp "$requirements" "$stamp"
+  with_progress "setup: Python packages in .venv" \
+    .venv/bin/python3 -m pip install --disable-pip-version-check "${requirements[@]/#/--requirement=}"
+  cat "${requirements[@]}" > "$stamp"
 }
 
 install_packages

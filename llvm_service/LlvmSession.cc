@@ -5,6 +5,7 @@
 #include "llvm_service/Flags.h"
 #include "llvm_service/LlvmCompatibility.h"
 #include "llvm_service/Target.h"
+#include "llvm_service/observations/Utf8.h"
 
 namespace compiler_gym::llvm_service {
 
@@ -132,6 +133,7 @@ Status LlvmSession::computeObservation(const ObservationSpace& observationSpace,
   RETURN_IF_ERROR(kind.compute(
       {*view.compilation, settings_.runCounts, settings_.ir2vecVocabulary.get(), kept, game_.get()},
       observation));
+  escapeInvalidUtf8(observation);
   if (kind.space.deterministic()) observed.value.emplace(view.version, observation);
   return Status::OK;
 }

@@ -1,5 +1,6 @@
 import os
 import signal
+from urllib.parse import quote
 
 import numpy as np
 import pytest
@@ -174,3 +175,16 @@ def test_a_step_that_fails_returns_the_defaults():
         assert not autophase.any()
         assert indices.tolist() == [unknown]
         np.testing.assert_array_equal(embeddings, env.inst2vec.embed([unknown]))
+
+
+def test_names_that_are_not_utf8(tmp_path):
+    path = tmp_path / os.fsdecode(b"caf\xe9#1.ll")
+    path.write_text(
+        '@"\\FE" = global i8 0\ndefine void @"a\\FF"() {\n  call void @"a\\FF"()\n  ret void\n}\n'
+    )
+    with LlvmEnv(benchmark=f"file://{quote(os.fsencode(path))}") as env:
+        env.reset()
+        for name in sorted(env.observation.spaces):
+            if not name.startswith(("Inst2vec", "Ir2vec", "Runtime", "Buildtime")):
+                assert env.observation[name] is not None
+        assert env.observation["FunctionProperties"]["function_name"] == ["a\\FF"]

@@ -25,18 +25,19 @@ if TYPE_CHECKING:
     forwarded = property
 else:
 
-    class forwarded:  # noqa: N801, stands for property.
-        """A read-only property that an attribute of the same name replaces.
+    class forwarded(property):  # noqa: N801, stands for property.
+        """A property that an attribute of the same name replaces.
 
         Wrappers for CompilerGym 0.2.5 have attributes such as ``self.benchmarks`` of their own.
         """
 
-        def __init__(self, get):
-            self._get = get
-            self.__doc__ = get.__doc__
-
         def __get__(self, instance, owner=None):
-            return self if instance is None else self._get(instance)
+            own = {} if instance is None else vars(instance)
+            name = self.fget.__name__
+            return own[name] if name in own else super().__get__(instance, owner)
+
+        def __set__(self, instance, value):
+            vars(instance)[self.fget.__name__] = value
 
 
 class CompilerEnvWrapper(CompilerEnv):

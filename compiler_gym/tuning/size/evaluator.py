@@ -17,7 +17,7 @@ from typing import Any
 from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.tuning.size.compilation import NO_CHANGE, Change, Compilation
 from compiler_gym.tuning.size.linking import LinkedSize, Linker, LinkError, TrialLinker
-from compiler_gym.tuning.size.object_file import ObjectFile, read_object
+from compiler_gym.tuning.size.object_file import ObjectFile, content_digest, read_object
 from compiler_gym.tuning.size.safety import Kind
 from compiler_gym.util import llvm_tools
 from compiler_gym.util.commands import (
@@ -139,6 +139,8 @@ class Evaluator:
         trial: Links each object file alone; None if only its own sections count.
         read: Reads an object file, like ``Objective.read``.
         unit: The bitcode of the source, if it exists already.
+        made: The object file of the source, if it exists already. Its bitcode then has to make the
+            same object file.
         slots: Held while clang runs with a change, such as the job slots of make.
         is_refused: Returns true for changes known to be wrong. They are not evaluated.
         may_drop_weak: Whether results may lack weak symbols that clang's object file exports.
@@ -164,6 +166,7 @@ class Evaluator:
         trial: TrialLinker | None = None,
         read: Callable[[Path], ObjectFile] = read_object,
         unit: Path | None = None,
+        made: Path | None = None,
         slots: Callable[[], AbstractContextManager[None]] = nullcontext,
         is_refused: Callable[[Change], bool] = lambda _: False,
         may_drop_weak: bool = False,
@@ -181,6 +184,7 @@ class Evaluator:
         self._trial = trial
         self._read_object = read
         self._given_unit = unit
+        self._given_object = made
         self._slots = slots
         self._is_refused = is_refused
         self.may_drop_weak = may_drop_weak
@@ -212,6 +216,15 @@ class Evaluator:
             ValueError: If the object file is not ELF, does not link, or cannot be read otherwise.
             EnvironmentNotSupported: If reading it needs a tool that is not installed.
         """
+        path = self._given_object or self._compile_source()
+        evaluation = self._read_source(path)
+        self.unit = self._make_unit(evaluation.object)
+        self._keep_weak(evaluation.object.exported)
+        self._known[NO_CHANGE] = evaluation
+        self._exclude_options()
+        return evaluation
+
+    def _compile_source(self) -> Path:
         path = self._folder / "source.o"
         start = time.monotonic()
         try:
@@ -220,12 +233,7 @@ class Evaluator:
             source = self.compilation.source
             raise BenchmarkInitError(f"{source} does not compile. {error.said}") from error
         self.messages, self.seconds = done.stderr, time.monotonic() - start
-        evaluation = self._read_source(path)
-        self.unit = self._make_unit(evaluation.object)
-        self._keep_weak(evaluation.object.exported)
-        self._known[NO_CHANGE] = evaluation
-        self._exclude_options()
-        return evaluation
+        return path
 
     def _read_source(self, path: Path) -> Evaluation:
         try:
@@ -248,8 +256,12 @@ class Evaluator:
             seconds = time.monotonic() - start
         except subprocess.SubprocessError:
             return None
-        made = read_object(result)
-        if (made.code, made.all) != (expected.code, expected.all):
+        if self._given_object is not None:
+            is_same = content_digest(result) == content_digest(self._given_object)
+        else:
+            made = read_object(result)
+            is_same = (made.code, made.all) == (expected.code, expected.all)
+        if not is_same:
             return None
         self.seconds = seconds
         return unit

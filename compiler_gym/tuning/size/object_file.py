@@ -25,11 +25,12 @@ from compiler_gym.util.started_programs import run_started
 Result = TypeVar("Result")
 
 # Types of sections.
-_SYMBOLS, _WITH_ADDENDS, _NO_BITS, _WITHOUT_ADDENDS, _DYNAMIC_SYMBOLS, _GROUP = 2, 4, 8, 9, 11, 17
+_SYMBOLS, _STRINGS, _WITH_ADDENDS, _NO_BITS, _WITHOUT_ADDENDS = 2, 3, 4, 8, 9
+_DYNAMIC_SYMBOLS, _GROUP = 11, 17
 _ALLOCATED, _EXECUTABLE = 2, 4  # Flags of sections.
 _COMDAT = 1  # The flag of groups.
 _FUNCTION = 2  # The type of symbols.
-_WEAK = 2  # Their binding.
+_LOCAL, _WEAK = 0, 2  # Their binding.
 _DEFAULT, _PROTECTED = 0, 3  # Their visibility.
 
 # The formats of section headers and symbols, by the class of the file.
@@ -41,6 +42,9 @@ _SYMBOL_BIT = {1: 8, 2: 32}
 # The positions of the offset, size and number of section headers in a file.
 _HEADERS = {1: ("I", 0x20, 0x2E), 2: ("Q", 0x28, 0x3A)}
 _UNWINDING = b".eh_frame\0"
+
+_PRIVATE = ".L"
+_NUMBERS = re.compile(r"\d+$")
 
 
 @dataclass(frozen=True)
@@ -104,6 +108,8 @@ class _Section(NamedTuple):
     size: int
     link: int
     info: int
+    alignment: int
+    entry: int
 
 
 class _Symbol(NamedTuple):
@@ -184,6 +190,45 @@ def _read(data: bytes) -> ObjectFile:
     )
 
 
+def content_digest(path: Path) -> str:
+    """Returns a digest of an object file that ignores how it is laid out, and private names.
+
+    clang numbers private symbols, such as ``.Lstr.3``, in the order in which it makes them. These
+    numbers differ between a compilation of a source and one of its unoptimised bitcode.
+
+    Raises:
+        ValueError: If it is not an ELF file.
+        OSError: If it cannot be read.
+    """
+    return _reading(path, _content_digest)
+
+
+def _content_digest(data: bytes) -> str:
+    return hashlib.sha256(repr([*_contents(data)]).encode()).hexdigest()
+
+
+def _contents(data: bytes) -> Iterator[object]:
+    """Yields the header, sections and symbols of an object file."""
+    order, width = _order(data), data[4]
+    word, place, sizes = _HEADERS[width]
+    flags = place + struct.calcsize(word)
+    yield data[:20], struct.unpack_from(order + "I", data, flags)
+    sections = _sections(data)
+    (names,) = struct.unpack_from(order + "H", data, sizes + 2 * 2)
+    for each in sections:
+        is_table = each.kind in (_SYMBOLS, _STRINGS)
+        hidden = is_table or each.kind == _NO_BITS
+        content = b"" if hidden else data[each.offset : each.offset + each.size]
+        name = _text(data, sections[names].offset + each.name)
+        size = 0 if is_table else each.size
+        facts = each.kind, each.flags, each.link, each.info, each.alignment, each.entry
+        yield name, facts, size, hashlib.sha256(content).digest()
+    for symbol in _symbols(data, sections):
+        name = _text(data, symbol.name)
+        is_private = name.startswith(_PRIVATE) and symbol.binding == _LOCAL
+        yield _NUMBERS.sub("", name) if is_private else name, symbol[1:]
+
+
 def _order(data: bytes) -> str:
     return "<" if data[5] == 1 else ">"
 
@@ -197,7 +242,7 @@ def _sections(data: bytes) -> list[_Section]:
     if count == 0:  # The number does not fit into this field.
         count = layout.unpack_from(data, start)[5]
     headers = (layout.unpack_from(data, start + index * entry) for index in range(count))
-    return [_Section(*each[:3], *each[4:8]) for each in headers]
+    return [_Section(*each[:3], *each[4:10]) for each in headers]
 
 
 _Place = tuple[int, int]

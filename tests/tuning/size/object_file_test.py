@@ -8,7 +8,7 @@ import pytest
 
 from compiler_gym.tuning.size.compilation import Change, Compilation
 from compiler_gym.tuning.size.inlining import list_call_sites
-from compiler_gym.tuning.size.object_file import read_object
+from compiler_gym.tuning.size.object_file import content_digest, read_object
 from compiler_gym.tuning.size.objective import Objective
 from compiler_gym.util import llvm_tools
 
@@ -169,3 +169,36 @@ def test_shared_functions_count_as_kept_by_others(tmp_path, start, objective):
     assert objective.cost(inlined, replace(before, object=sole)) == objective.cost(inlined)
     sizes = objective.with_unwinding(inlined.object, before.object)
     assert sizes[gone] == objective.with_unwinding(before.object)[gone]
+
+
+@pytest.mark.parametrize("options", [(), ("-m32",), ("--target=aarch64-linux-gnu",)])
+def test_content_digest(tmp_path, options):
+    # clang numbers private strings of puts() otherwise in bitcode.
+    text = 'int printf(const char *, ...);\nint f(int x) { printf("a%%d", 1); %s return x * %d; }\n'
+    source, unit = tmp_path / "source.c", tmp_path / "unit.bc"
+    clang = [llvm_tools.clang_path(), "-O2", *options, "-g", "-c"]
+    stop = ["-emit-llvm", "-Xclang", "-disable-llvm-passes"]
+
+    def digest(content, *more):
+        source.write_text(content)
+        subprocess.run([*clang, *more, source, "-o", tmp_path / "made.o"], check=True)
+        return content_digest(tmp_path / "made.o")
+
+    content = text % ('printf("b\\n"); printf("d\\n");', 3)
+    before = digest(content)
+    subprocess.run([*clang, *stop, source, "-o", unit], check=True)
+    subprocess.run([*clang, unit, "-o", tmp_path / "repeated.o"], check=True)
+    assert content_digest(tmp_path / "repeated.o") == before
+    if not options:
+        assert (tmp_path / "repeated.o").read_bytes() != (tmp_path / "made.o").read_bytes()
+    others = [
+        digest(text % ('printf("c\\n"); printf("d\\n");', 3)),
+        digest(text % ('printf("b\\n"); printf("d\\n");', 4)),
+        digest(content.replace("int f", "int g")),
+        digest(content.replace("int f", "static int f") + "int (*g)(int) = f;\n"),
+        digest(content.replace("int f", '__attribute__((visibility("hidden"))) int f')),
+        digest(content, "-ffunction-sections"),
+    ]
+    assert len({before, *others}) == 1 + len(others)
+    with pytest.raises(ValueError, match=r"of the format ELF, got another one in .*source\.c"):
+        content_digest(source)

@@ -127,9 +127,11 @@ class LockFile:
         units: list[dict[str, Any]] = [
             asdict(each) for each in sorted(entries, key=lambda each: each.key)
         ]
-        with atomic_file_write(self.path, fileobj=True, mode="w") as file:
-            json.dump({"format": _FORMAT, "units": units}, file, indent=1, ensure_ascii=False)
-            file.write("\n")
+        text = json.dumps({"format": _FORMAT, "units": units}, indent=1, ensure_ascii=False)
+        # In JSON, this is how to write bytes of names that are not UTF-8.
+        data = f"{text}\n".encode(errors="backslashreplace")
+        with atomic_file_write(self.path, fileobj=True) as file:
+            file.write(data)
         self.path.chmod(0o644)
 
     def update(self, entry: Entry) -> None:

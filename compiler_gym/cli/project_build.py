@@ -39,7 +39,8 @@ def read_log(path: Path) -> list[LogLine]:
     """Returns the lines of a log; empty if it does not exist."""
     if not path.exists():
         return []
-    return [LogLine(*line.split("\t")) for line in path.read_text(encoding="utf-8").splitlines()]
+    text = path.read_text(encoding="utf-8", errors="surrogateescape")
+    return [LogLine(*line.split("\t")) for line in text.split("\n")[:-1]]
 
 
 def compilers() -> dict[str, str]:

@@ -1,116 +1,343 @@
-"""The commands that ``compiler-gym-cc`` takes over from clang, and those that it runs instead."""
+"""The commands of clang whose object files ``compiler-gym-cc`` makes smaller."""
 
+import os
 import re
-import sys
-from collections.abc import Sequence
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
-from compiler_gym.cli import wrapper_settings as settings
-from compiler_gym.envs.llvm.benchmarks.compiler_command import (
-    CompilerCommand,
-    parse_compiler_command,
-)
-from compiler_gym.tuning.size.compilation import Compilation
-from compiler_gym.util import llvm_tools
+from typing_extensions import override
 
-# Commands with these options write other files besides the object file and its dependencies, need
-# another compiler, or depend on the exact code.
-_STRAIGHT = (
-    *("-flto", "-gsplit-dwarf", "-save-temps", "--save-temps", "--coverage", "-ftest-coverage"),
-    *("-fprofile", "-fcs-profile", "-ftime", "-fsave-optimization-record", "-fembed-bitcode"),
-    *("-fsanitize", "-fmodules", "-fpass-plugin", "-foptimization-record", "-R", "-v", "-###"),
-    *("-frecord-command-line", "-grecord-command-line", "-frecord-gcc", "-grecord-gcc"),
-    *("--analyze", "-emit-", "-Xarch", "-arch", "--cuda", "-fopenmp-targets", "-fthinlto"),
+from compiler_gym.cli import wrapper_settings as settings
+from compiler_gym.tuning.size.compilation import NO_CHANGE, Change, Compilation
+from compiler_gym.tuning.size.safety import NO_LIMITS
+from compiler_gym.util import llvm_tools
+from compiler_gym.util.clang_driver import (
+    Job,
+    NotUnderstoodError,
+    has_readable_files,
+    is_ordinary_file,
+    jobs_of,
 )
-_DEPENDENCIES = ("-MD", "-MMD")
-_TO_PREPROCESSOR = ("-Wp,-MD,", "-Wp,-MMD,")
+
+# These describe the run of clang. Other side outputs describe the machine code, which would not be
+# theirs any more if the object file were replaced.
+_ABOUT_THE_RUN = (
+    *("-dependency-file", "-dependency-dot", "-module-dependency-dir", "-header-include-file"),
+    *("-diagnostic-log-file", "-serialize-diagnostic-file", "-stats-file=", "-ftime-trace="),
+)
+# Code that is measured, or checked as it runs, or that another step compiles.
+_SPECIAL_CODE = (
+    *("-fsanitize", "-fprofile", "-fcs-profile", "-fcoverage-mapping", "-fmemory-profile"),
+    *(
+        "-coverage-",
+        "-fxray",
+        "-flto",
+        "-ffat-lto",
+        "-fthinlto",
+        "-fembed",
+        "-fcuda",
+        "-fopenmp-is",
+    ),
+)
+# With these, paths or the output have another meaning.
+_OTHER_FILES = ("-working-directory", "-fno-temp-file")
 
 # The probes of build systems; those of zlib's own configure have the number of its process.
 _PROBES = re.compile(
     r"conftest|CMakeScratch|CMakeTmp|CompilerIdC|cmTC_|meson-private|\bztest\d+\.c$"
 )
 
-# Options that name outputs, with a value in a word of its own and without one.
-_OUTPUTS_WITH_VALUE = ("-o", "-MF", "-MT", "-MQ", "-MJ")
+# Options that change the command in ways that its words do not show.
+_ARGUMENT_FILES = ("@", "--config")
+_OVERRIDE_VARIABLE = "CCC_OVERRIDE_OPTIONS"
+
+# Options of the driver with a value in a word of its own.
+_OUTPUTS_WITH_VALUE = ("-o", "--output", "-MF", "-MT", "-MQ", "-MJ")
 _OUTPUTS = (*_OUTPUTS_WITH_VALUE, "-MD", "-MMD", "-MP", "-Wp,-M")
+_WITH_VALUE = (
+    *("-I", "-D", "-U", "-F", "-include", "-imacros", "-include-pch", "-isystem", "-iquote", "-x"),
+    *("-idirafter", "-isysroot", "--sysroot", "-Xclang", "-Xpreprocessor", "-Xassembler", "-mllvm"),
+    *("-target", "--target", "-arch", "--param", "-T", "-u", "-z", "-Xlinker"),
+)
+_MODE = ("-c", "--compile")
+
+# Options of ``clang -cc1`` that only apply to sources, and have no effect on their bitcode.
+_OF_SOURCES = frozenset(
+    [
+        "-D",
+        "-U",
+        "-I",
+        "-F",
+        "-include",
+        "-imacros",
+        "-include-pch",
+        "-chain-include",
+        "-isystem",
+        "-iquote",
+        "-idirafter",
+        "-internal-isystem",
+        "-internal-externc-isystem",
+        "-internal-iframework",
+        "-c-isystem",
+        "-cxx-isystem",
+        "-objc-isystem",
+        "-objcxx-isystem",
+        "-iprefix",
+        "-iwithprefix",
+        "-iwithprefixbefore",
+        "-iwithsysroot",
+        "-isysroot",
+        "-iframework",
+        "-iframeworkwithsysroot",
+        "-resource-dir",
+        "-ivfsoverlay",
+        "-vfsoverlay",
+        "-remap-file",
+        "-nostdsysteminc",
+        "-nobuiltininc",
+        "-nostdinc++",
+        "-undef",
+    ]
+)
+_FOLDERS = ("-fdebug-compilation-dir=", "-fcoverage-compilation-dir=", "-I", "-D", "-U")
+# Options about messages and dependencies, which the private commands do not write.
+_OF_MESSAGES = frozenset(
+    ["-MT", "-MQ", "-MP", "-MG", "-MV", "-sys-header-deps", "-H", "-v", "-print-stats"]
+)
+_ABOUT_MESSAGES = ("-header-include-", "-stats-file-", "-ftime-")
 
 
 class NotForSizeError(Exception):
-    """A command is left to clang. The text has the reason."""
+    """A command whose object file stays as clang makes it.
+
+    Attributes:
+        words: The arguments of clang with the expected level; None for those of the user.
+    """
+
+    def __init__(self, why: str, words: Sequence[str] | None = None):
+        super().__init__(why)
+        self.words = words
 
 
-def command_for_size(driver: str, words: Sequence[str]) -> CompilerCommand:
-    """Returns the command, if it compiles one source for size.
+@dataclass(frozen=True)
+class UnitCommand:
+    """A command that compiles one source to an object file.
+
+    Attributes:
+        clang: The driver.
+        words: Its arguments.
+        job: The job that clang makes of the command.
+    """
+
+    clang: Path
+    words: tuple[str, ...]
+    job: Job
+
+    @property
+    def source(self) -> str:
+        """The path of the source, as the command names it."""
+        return self.job.inputs[0].path
+
+    @property
+    def output(self) -> Path:
+        """The object file."""
+        return Path(self.job.output)
+
+    @property
+    def options(self) -> list[str]:
+        """The arguments without the source and the outputs, and with the expected level."""
+        wanted = settings.level()
+        kept, words = [], iter(without_outputs([*_expanded(self.words)]))
+        for word in words:
+            if word in _WITH_VALUE:
+                kept += [word, next(words, "")]
+            elif word not in (*_MODE, self.source, "--") and not (wanted and word.startswith("-O")):
+                kept.append(word)
+        return [*([wanted] if wanted else []), *kept]
+
+    @property
+    def is_for_libraries(self) -> bool:
+        """True if the code is for shared libraries."""
+        return "-pic-level" in self.job.words and "-pic-is-pie" not in self.job.words
+
+    @property
+    def options_of_job(self) -> list[str]:
+        """The options of the job, without those about messages and dependencies."""
+        return _flat(each for each in self.job.options if not _is_about_messages(each[0]))
+
+    @property
+    def code_options(self) -> list[str]:
+        """The options of the job that have an effect on the code of bitcode."""
+        return _flat(
+            each
+            for each in self.job.options
+            if each[0] not in _OF_SOURCES
+            and not each[0].startswith(_FOLDERS)
+            and not _is_about_messages(each[0])
+        )
+
+    @property
+    def source_words(self) -> list[str]:
+        """The arguments of the job that name the source."""
+        (source,) = self.job.inputs
+        return [*(["-x", source.language] if source.language else []), source.path]
+
+    def bitcode_command(self, bitcode: Path) -> list[str]:
+        """Returns the command that makes unoptimised bitcode of the source, and nothing else."""
+        stop = ["-emit-llvm-bc", "-disable-llvm-passes", "-o", str(bitcode)]
+        return [str(self.clang), "-cc1", *self.options_of_job, *stop, *self.source_words]
+
+    def compilation(self) -> "UnitCompilation":
+        """Returns the compilation of the source and its bitcode."""
+        return UnitCompilation(
+            *(self.clang, Path(self.source), tuple(self.options), llvm_tools.own_passes_path()),
+            settings.limits(),
+            unit=self,
+        )
+
+
+@dataclass(frozen=True)
+class UnitCompilation(Compilation):
+    """The compilation of the source of a command, by the job that clang makes of it.
+
+    Attributes:
+        unit: The command.
+    """
+
+    unit: UnitCommand = field(kw_only=True)
+
+    @cached_property
+    def level(self) -> str:
+        """The level of optimisation."""
+        return _level(self.unit.job)
+
+    @override
+    def command(self, output: Path, change: Change = NO_CHANGE) -> list[str]:
+        return self._cc1(self.unit.options_of_job, self.unit.source_words, output, change)
+
+    @override
+    def command_of_unit(self, unit: Path, output: Path, change: Change = NO_CHANGE) -> list[str]:
+        return self._cc1(self.unit.code_options, ["-x", "ir", str(unit)], output, change)
+
+    def _cc1(
+        self, options: Sequence[str], source: Sequence[str], output: Path, change: Change
+    ) -> list[str]:
+        limits = NO_LIMITS if change == NO_CHANGE else self.limits
+        arguments = change.within(limits).arguments(self.plugin, limits)
+        changed = [word for word in arguments if word != "-Xclang"]
+        words = [str(self.clang), "-cc1", *options, *changed]
+        return [*words, "-emit-obj", *source, "-o", str(output)]
+
+
+def command_for_size(clang: Path, words: Sequence[str], has_own_level: bool = False) -> UnitCommand:
+    """Returns a command, if it only compiles one source to an object file, for size.
+
+    Args:
+        clang: The driver.
+        words: Its arguments.
+        has_own_level: Keep the level of the command, even if another one is expected.
 
     Raises:
         NotForSizeError: If it does something else. The text has the reason.
+        WrongSettingError: If the expected level is wrong.
     """
-    if "-c" not in words:
-        raise NotForSizeError("no -c")
-    if straight := [word for word in words if word.startswith(_STRAIGHT)]:
-        raise NotForSizeError(straight[0])
+    level = settings.level()
+    _check_words(words, level)
+    if level and not has_own_level:
+        words = [*words, level]
     try:
-        command = parse_compiler_command([driver, *words])
-    except (ValueError, OSError) as error:
-        raise NotForSizeError("no single source") from error
-    source = command.sources[0].path
-    if command.mode != "compile" or command.link_inputs:
-        raise NotForSizeError("more than a source")
+        jobs = jobs_of(clang, words, Path.cwd())
+    except (NotUnderstoodError, OSError) as error:
+        raise NotForSizeError(str(error)) from error
+    if len(jobs) != 1 or jobs[0].actions != ("-emit-obj",):
+        raise NotForSizeError("no object file of one source")
+    if why := _why_not_searched(jobs[0]):
+        raise NotForSizeError(why, words)
+    if not level and _level(jobs[0]) not in settings.LEVELS:
+        raise NotForSizeError("neither -Os nor -Oz")
+    return UnitCommand(clang, tuple(words), jobs[0])
+
+
+def _check_words(words: Sequence[str], level: str | None) -> None:
+    """Refuses commands that are plainly of another kind, or with arguments that are read once.
+
+    Raises:
+        NotForSizeError: For those.
+    """
+    is_open = any(word.startswith(_ARGUMENT_FILES) for word in words)
+    if not is_open and not any(word in _MODE for word in words):
+        raise NotForSizeError("no -c")
+    is_open = is_open or bool(level) or _OVERRIDE_VARIABLE in os.environ
+    if not is_open and not any(word in settings.LEVELS for word in words):
+        raise NotForSizeError("neither -Os nor -Oz")
+    if level and "--" in words:
+        raise NotForSizeError(f"-- does not allow to add {level} at the end")
+    if not has_readable_files(words, Path.cwd()):
+        raise NotForSizeError("arguments in a file that may be read once")
+
+
+def _why_not_searched(job: Job) -> str:
+    """Returns the reason to leave an object file as it is; empty if there is none."""
+    if not job.makes_object:
+        return next(iter(job.unknown), "no object file of one source")
+    for each in job.side_outputs:
+        if each.option not in _ABOUT_THE_RUN:
+            return f"{each.option.rstrip('=')} describes the code of clang"
+    names = (option[0] for option in job.options)
+    if special := [each for each in names if each.startswith(_SPECIAL_CODE + _OTHER_FILES)]:
+        return special[0]
+    source = job.inputs[0].path
+    if once := [each for each in (source, *job.read_files) if not _is_readable(each)]:
+        return f"{once[0]} may be read once"
     if _PROBES.search(source):
-        raise NotForSizeError("probe of a build system")
-    output = Path(command.output)
-    if output.exists() and not output.is_file():
-        raise NotForSizeError("the output is not a file")
-    levels = [word for (word, *_) in command.options if word.startswith("-O")]
-    if settings.level() or (levels[-1:] and levels[-1] in settings.LEVELS):
-        return command
-    raise NotForSizeError("neither -Os nor -Oz")
+        return "probe of a build system"
+    if job.output == "-" or _is_special(Path.cwd() / job.output):
+        return "the output is not a file"
+    return ""
 
 
-def options_of(command: CompilerCommand) -> list[str]:
-    """Returns the options without the source, and with the expected level."""
-    wanted = settings.level()
-    options = [each for each in command.options if not (wanted and each[0].startswith("-O"))]
-    language = command.sources[0].language
-    words = [word for option in options for word in option if not word.startswith(_TO_PREPROCESSOR)]
-    return [*([wanted] if wanted else []), *words, *(["-x", language] if language else [])]
+def _is_readable(name: str) -> bool:
+    """Returns true unless a file is special. Headers may be in another folder."""
+    return name != "-" and not _is_special(Path.cwd() / name)
 
 
-def bitcode_command(
-    clang: Path, command: CompilerCommand, words: Sequence[str], bitcode: Path
-) -> list[str]:
-    """Returns the command that makes bitcode in place of the object file."""
-    kept, rest = [], iter(words)
-    for word in rest:
-        if word == "-o":
-            next(rest, None)
-        elif word.startswith(_TO_PREPROCESSOR):
-            _, option, file = word.split(",", 2)
-            kept += [option, "-MF", file]
-        elif not word.startswith("-o") or word.startswith("-object"):
-            kept.append(word)
-    if any(word in _DEPENDENCIES for word in kept):
-        # By default, both names come from the output.
-        if not any(word.startswith("-MF") for word in kept):
-            kept += ["-MF", str(Path(command.output).with_suffix(".d"))]
-        if not any(word.startswith(("-MT", "-MQ")) for word in words):
-            kept += ["-MQ", command.output]
-    if sys.stderr.isatty():
-        kept.append("-fcolor-diagnostics")
-    level = filter(None, [settings.level()])
-    stop = ["-Xclang", "-disable-llvm-passes", "-emit-llvm", "-o", str(bitcode)]
-    return [str(clang), *kept, *level, *stop]
+def _is_special(path: Path) -> bool:
+    """Returns true if a file is neither ordinary nor missing."""
+    is_missing = not os.path.lexists(path) and not os.path.normpath(path).startswith("/dev/")
+    return not is_missing and not is_ordinary_file(path)
 
 
-def compilation_of(clang: Path, command: CompilerCommand) -> Compilation:
-    """Returns the compilation of the source of a command, which prints no warnings."""
-    source = Path(command.sources[0].path)
-    options, plugin = (*options_of(command), "-w"), llvm_tools.own_passes_path()
-    return Compilation(clang, source, options, plugin, settings.limits())
+def _level(job: Job) -> str:
+    """Returns the level of optimisation of a job."""
+    levels = [option[0] for option in job.options if option[0].startswith("-O")]
+    return levels[-1] if levels else "-O0"
+
+
+def _is_about_messages(name: str) -> bool:
+    return name in _OF_MESSAGES or name.startswith(_ABOUT_MESSAGES)
+
+
+def _flat(options: Iterable[Sequence[str]]) -> list[str]:
+    return [word for option in options for word in option]
+
+
+def _expanded(words: Iterable[str]) -> Iterator[str]:
+    """Yields words with those of response files, which are known to be readable."""
+    for word in words:
+        if word.startswith("@"):
+            try:
+                yield from shlex.split(os.fsdecode(Path(word[1:]).read_bytes()))
+            except (OSError, ValueError):
+                yield word
+        else:
+            yield word
 
 
 def without_outputs(words: Sequence[str]) -> list[str]:
-    """Returns the arguments of a compiler without those that name its outputs."""
+    """Returns the arguments of clang without those that name its outputs."""
     kept, rest = [], iter(words)
     for word in rest:
         if word in _OUTPUTS_WITH_VALUE:

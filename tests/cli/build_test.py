@@ -184,10 +184,13 @@ def fixture_planted(folder, monkeypatch):
     )
     script = folder / "prefix" / "bin" / "clang"
     wrong = f"{llvm_tools.clang_path()} -Oz -x c -c {folder}/wrong.txt -o"
+    # The check of stack sizes has a further option at the end of its commands.
     script.write_text(
-        f'#!/bin/sh\ncase "$*" in *-disable-lsr*.bc*-o*)\n  for last; do :; done\n'
-        '  for word; do case "$word" in *.bc) grep -q more_5 "$word" && '
-        f'exec {wrong} "$last";; esac; done;;\nesac\nexec {llvm_tools.clang_path()} "$@"\n'
+        '#!/bin/sh\ncase "$*" in *-disable-lsr*.bc*-o*)\n  for word; do\n'
+        '    [ "$last" = -o ] && output=$word; last=$word\n'
+        '    case "$word" in *.bc) grep -q more_5 "$word" && is_wrong=1;; esac\n  done\n'
+        f'  [ "$is_wrong" ] && exec {wrong} "$output" -fstack-size-section;;\n'
+        f'esac\nexec {llvm_tools.clang_path()} "$@"\n'
     )
     script.chmod(0o755)
     monkeypatch.setenv("COMPILER_GYM_LLVM", str(folder / "prefix"))

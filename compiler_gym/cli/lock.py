@@ -2,6 +2,7 @@
 
 import shlex
 import tempfile
+import textwrap
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
@@ -26,6 +27,8 @@ _CallArgument = Annotated[
     list[str], typer.Argument(help="The build, after --.", show_default=False)
 ]
 _FileArgument = Annotated[Path, typer.Argument(help="The lock file.", show_default=False)]
+
+_WIDTH = 80
 
 
 @lock_app.command()
@@ -157,7 +160,11 @@ def _print_entry(entry: Entry) -> None:
     print_line(f"  {entry.compiler}, compiler-gym {entry.version}")
     for kind, texts in entry.decisions.items():
         for text in texts:
-            print_line(f"  {kind}: {text}")
+            # A function may have many adjustments.
+            line = f"  {kind}: {text.replace('+', ' + ')}"
+            print_line(
+                textwrap.fill(line, _WIDTH, subsequent_indent="    ", break_on_hyphens=False)
+            )
     for text in entry.left_out:
         print_line(f"  left out, as a check failed with it: {text}")
 

@@ -182,8 +182,8 @@ class BreakableService(CompilerGymServiceServicer):
             if self.breaks("benchmark.bad"):
                 self.add(benchmark)
             self.check_benchmark(benchmark)
-            text = "There is no program in it"
-            self.check(benchmark.HasField("program"), "INVALID_ARGUMENT", text)
+            is_placed = benchmark.program.WhichOneof("data") != "uri" or benchmark.program.uri
+            self.check(is_placed, "INVALID_ARGUMENT", "The program has an empty URI")
         for benchmark in request.benchmark:
             self.add(benchmark)
         return AddBenchmarkReply()

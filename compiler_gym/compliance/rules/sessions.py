@@ -169,14 +169,16 @@ def replaced(subject: Subject) -> None:
 
 @rule(
     "benchmark.bad",
-    "AddBenchmark without a URI or a program is INVALID_ARGUMENT, and adds nothing",
-    "Check all benchmarks of the request before adding the first",
+    "AddBenchmark with an empty URI is INVALID_ARGUMENT, and adds nothing",
+    "Check all benchmarks of the request, and the URIs of programs, before adding the first",
 )
 def bad(subject: Subject) -> None:
     good = _renamed(subject.sent_benchmark, f"{_ADDED_URI}-with-a-bad-one")
     nameless = _renamed(subject.sent_benchmark, "")
-    for what, wrong in (("a URI", nameless), ("a program", Benchmark(uri=_UNKNOWN_URI))):
-        _add(subject, good, wrong).expect("INVALID_ARGUMENT", about=f"without {what}")
+    # Only the compiler knows whether a name without a program is enough.
+    placeless = Benchmark(uri=_UNKNOWN_URI, program=File(uri=""))
+    for what, wrong in (("URI", nameless), ("place of the program", placeless)):
+        _add(subject, good, wrong).expect("INVALID_ARGUMENT", about=f"without a {what}")
     answer = subject.try_start(Benchmark(uri=good.uri))
     answer.expect("NOT_FOUND", about="on a program that came together with a bad one")
 

@@ -34,7 +34,7 @@ KNOWN = frozenset(UNIT_SETTINGS) | frozenset(
         "STARTER",
         # Builds of the package from source, and its tests.
         *("LLVM_PREFIX", "SANITIZER", "THREAD_SANITIZER"),
-        *("EXACTNESS_SEED", "FUZZ_SECONDS", "FUZZ_SEED", "LONG_TESTS"),
+        *("CONFINEMENT", "EXACTNESS_SEED", "FUZZ_SECONDS", "FUZZ_SEED", "LONG_TESTS"),
     )
 )
 """The names of all variables."""

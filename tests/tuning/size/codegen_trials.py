@@ -226,6 +226,7 @@ def _try_case(case: Case, folder: Path, found: Totals) -> None:
         f"{case.target.name} {use}" for change in trial.tried for use in _uses(change)
     )
     found.runs += trial.runs
+    found.taken_back += trial.taken_back
     found.clangs += [(seed, trial.left_out)] if trial.left_out else []
     for each in failures:
         kind = found.unwinding if each.mode.startswith("step") else found.wrong

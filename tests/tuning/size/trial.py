@@ -13,6 +13,7 @@ from compiler_gym.tuning.size.evaluator import Budget, Evaluator
 from compiler_gym.tuning.size.inlining import list_call_sites
 from compiler_gym.tuning.size.moves import list_functions
 from compiler_gym.tuning.size.ranking import function_adjustments, shipped_portfolio, toggles
+from compiler_gym.tuning.size.stack import StackPromise
 from compiler_gym.tuning.speed.optimizer import moves as speed_moves
 from compiler_gym.util import llvm_tools
 from compiler_gym.util.commands import CommandError, run_command
@@ -33,6 +34,9 @@ OTHER_LEVELS = ("-O1", "-Os", "-Oz", "-O2", "-O2 -fno-unroll-loops -fno-jump-tab
 
 _LIBRARIES = ("-l:libstdc++.so.6", "-l:libgcc_s.so.1", "-lm", "-lpthread")
 _QUIET = ("-w",)
+
+Object = tuple[Change, Path]
+"""An object file of the library, with the change that made it."""
 
 # Object files of callers, which many programs share, by all that they are made of.
 _callers: dict[tuple[str, ...], bytes] = {}
@@ -121,6 +125,7 @@ class Trial:
         builds: How many different programs were linked with changes.
         runs: How often these were run.
         tried: The changes of these: one for each object file that differs from clang's own.
+        taken_back: How many of these failed, and broke the stack promise of the search.
         left_out: The modes in which it is wrong without changes, at the level of the options or,
             under a sanitizer, at another one: that is clang's own doing.
     """
@@ -135,6 +140,7 @@ class Trial:
     ):
         self.builds = 0
         self.runs = 0
+        self.taken_back = 0
         self.tried: list[Change] = []
         self.left_out: list[str] = []
         self._program = program
@@ -177,8 +183,8 @@ class Trial:
             choose: Returns changes of a unit of the library.
             expected: What it must print.
         """
-        made: list[list[tuple[Change, Path]]] = []
-        evaluators = []
+        made: list[list[Object]] = []
+        evaluators: list[Evaluator] = []
         try:
             for name in self._program.library:
                 evaluators.append(self._evaluator(name))
@@ -197,17 +203,30 @@ class Trial:
                 met.add(contents)
                 differ = zip(objects, contents, plain, strict=True)
                 self.tried += [change for (change, _), made, own in differ if made != own]
-                linked = self._link(objects)
                 self.builds += 1
-                for mode in modes:
-                    got = self._run(linked, mode)
-                    self.runs += 1
-                    if got != expected:
-                        failures += [Failure(change, mode, got) for change, _ in objects]
+                found = self._failing(objects, modes, expected)
+                if found and (promised := _promised(objects, unchanged, evaluators)) != objects:
+                    # A search takes back what breaks the stack promise.
+                    self.taken_back += 1
+                    found = self._failing(promised, modes, expected)
+                failures += found
             return self._without_those_of_clang(failures)
         finally:
             for each in evaluators:
                 each.__exit__(None, None, None)
+
+    def _failing(
+        self, objects: Sequence[Object], modes: Sequence[str], expected: str
+    ) -> list[Failure]:
+        linked = self._link(objects)
+        results = {mode: self._run(linked, mode) for mode in modes}
+        self.runs += len(results)
+        return [
+            Failure(change, mode, got)
+            for mode, got in results.items()
+            if got != expected
+            for change, _ in objects
+        ]
 
     def _without_those_of_clang(self, failures: list[Failure]) -> list[Failure]:
         """Leaves out failures under a sanitizer that plain clang has at some other level, too."""
@@ -223,7 +242,7 @@ class Trial:
         self.left_out += [f"{key[0]} at {level}" for key, level in plain.items() if key in found]
         return [each for each in failures if (each.mode, each.got) not in plain]
 
-    def _compile_at(self, level: str) -> list[tuple[Change, Path]]:
+    def _compile_at(self, level: str) -> list[Object]:
         """Returns object files of plain clang at another level."""
         words = [*self._target.clang, *self._options, *level.split()]
         words += ["-flto"] if self._way.is_lto else []
@@ -255,7 +274,7 @@ class Trial:
         path.chmod(0o700)
         return path
 
-    def _objects(self, evaluator: Evaluator, choose: "Choice") -> list[tuple[Change, Path]]:
+    def _objects(self, evaluator: Evaluator, choose: "Choice") -> list[Object]:
         source = evaluator.evaluate_source()
         changes = choose(evaluator)
         if self._way.is_lto:
@@ -265,11 +284,9 @@ class Trial:
         made = [(change, found.get(change, source.path)) for change in changes]
         return [(NO_CHANGE, source.path), *made]
 
-    def _bitcode(
-        self, evaluator: Evaluator, changes: Sequence[Change]
-    ) -> list[tuple[Change, Path]]:
+    def _bitcode(self, evaluator: Evaluator, changes: Sequence[Change]) -> list[Object]:
         """Returns object files for link-time optimisation, the first in place of any refused."""
-        made: list[tuple[Change, Path]] = []
+        made: list[Object] = []
         for number, change in enumerate(changes):
             name = evaluator.compilation.source.name
             path = self._folder / f"{name}.{number}.lto"
@@ -280,12 +297,12 @@ class Trial:
                 made.append((NO_CHANGE, made[0][1]))
         return made
 
-    def _contents(self, objects: Sequence[tuple[Change, Path]]) -> tuple[bytes, ...]:
+    def _contents(self, objects: Sequence[Object]) -> tuple[bytes, ...]:
         """Returns what tells the object files of a link from others."""
         link = "\0".join(self._link_options(objects)).encode()
         return tuple(path.read_bytes() + link for _, path in objects)
 
-    def _link_options(self, objects: Sequence[tuple[Change, Path]]) -> list[str]:
+    def _link_options(self, objects: Sequence[Object]) -> list[str]:
         """Returns options of LLVM for the linker: those of the first object file, with LTO."""
         options = objects[0][0].options if self._way.is_lto else ()
         return [f"-Wl,-mllvm,{option}" for option in options]
@@ -322,7 +339,7 @@ class Trial:
         _compile_or_link([*words, "-o", output])
         return [output]
 
-    def _link(self, objects: Sequence[tuple[Change, Path]]) -> Path:
+    def _link(self, objects: Sequence[Object]) -> Path:
         program = self._folder / "program"
         sanitizers = [each for each in self._options if "sanitize" in each]
         link = [*self._target.clang, *sanitizers, f"-Wl,-rpath,{self._folder}"]
@@ -355,6 +372,16 @@ class Trial:
         if done.returncode == -signal.SIGKILL:
             return _ENDLESS
         return done.stdout + (f"exit code {done.returncode}\n" if done.returncode else "")
+
+
+def _promised(
+    objects: Sequence[Object], unchanged: Sequence[Object], evaluators: Sequence[Evaluator]
+) -> tuple[Object, ...]:
+    """Returns the object files that keep the stack promise, with clang's in place of others."""
+    return tuple(
+        own if StackPromise(evaluator).broken_by(each[0]) else each
+        for each, own, evaluator in zip(objects, unchanged, evaluators, strict=True)
+    )
 
 
 def _limited(cpu_seconds: int, *others: str) -> list[str]:

@@ -32,6 +32,7 @@ class Totals:
         uses: Objects in the builds that differ from others of their program, by machine and by
             kind of change.
         runs: Runs of the builds.
+        taken_back: Builds that were wrong, and that a search takes back by its stack promise.
         clangs: Seeds that are wrong without any change, and the modes. These are skipped.
         disputed: Seeds on which compilers disagree without any change, and endless programs.
         unwinding: Correct results whose unwind tables are wrong at some instruction.
@@ -49,6 +50,7 @@ class Totals:
     options: Counter[str] = field(default_factory=Counter)
     uses: Counter[str] = field(default_factory=Counter)
     runs: int = 0
+    taken_back: int = 0
     clangs: list[tuple[int, list[str]]] = field(default_factory=list)
     disputed: list[int] = field(default_factory=list)
     unwinding: list[dict[str, Any]] = field(default_factory=list)
@@ -170,13 +172,16 @@ class Totals:
         return sorted({_seed(finding) for finding in getattr(self, name)})
 
     def __str__(self) -> str:
+        taken_back = f"{self.taken_back} builds taken back by the stack promise; "
+        taken_back = taken_back if self.taken_back else ""
         programs = ", ".join(f"{count} {name}" for name, count in sorted(self.programs.items()))
         return (
             f"{self.cpu_seconds / 3600:.2f} CPU hours, {self.programs.total()} programs "
             f"({programs or 'none'}), {self.runs} runs of {self.builds.total()} builds with "
-            f"changes, {self.found('wrong')} programs wrong; {self.found('unbuilt')} do not build "
-            f"with some change; {self.found('unwinding')} programs with tables that are wrong "
-            f"at some instruction; clang alone makes {self.found('clangs')} wrong in some mode; "
+            f"changes, {self.found('wrong')} programs wrong; {taken_back}"
+            f"{self.found('unbuilt')} do not build with some change; "
+            f"{self.found('unwinding')} programs with tables that are wrong at some instruction; "
+            f"clang alone makes {self.found('clangs')} wrong in some mode; "
             f"{self.found('disputed')} are left out, as they do not end or compilers differ; "
             f"next seed {self.next_seed}."
         )

@@ -12,6 +12,7 @@ from compiler_gym.tuning.size.ranking import (
     Belief,
     Ranking,
     ir_features,
+    is_experimental,
     object_features,
     toggled,
 )
@@ -70,6 +71,8 @@ class Expectations:
         candidates: Sequence[Change] = self._ranking.candidates
         if with_experimental:
             candidates = [toggled(_BLOCK_ORDER, each) for each in candidates]
+        else:
+            candidates = [each for each in candidates if not is_experimental(each)]
         return OptionSets(belief, candidates)
 
     def decide(self, change: Change) -> list[LocalMove]:

@@ -34,6 +34,7 @@ from compiler_gym.tuning.size.objective import Objective
 from compiler_gym.tuning.size.ranking import (
     Known,
     Ranking,
+    experimental_options,
     function_adjustments,
     function_properties,
     shipped_portfolio,
@@ -279,7 +280,13 @@ class Optimizer:
         if self._start is not None:
             functions, sites = self._all_functions, list_call_sites(self.evaluator)
             self.recalled = recall(self._start, functions, sites)
-            self.evaluator.evaluate([self.recalled.change])
+            self.evaluator.evaluate([self._without_experimental(self.recalled.change)])
+
+    def _without_experimental(self, change: Change) -> Change:
+        """Returns a change without options that are experimental now, unless these are wanted."""
+        dropped = [] if self._with_experimental else experimental_options(change)
+        kept = (option for option in change.options if option not in dropped)
+        return replace(change, options=tuple(kept))
 
     def _mark(self) -> None:
         """Bitcode may have been made for speed."""

@@ -12,6 +12,7 @@ class Discrete(spaces.Discrete):
 
     Attributes:
         n: The number of choices.
+        start: The first number, 0.
         name: The name of the space.
     """
 

@@ -150,7 +150,7 @@ class Evaluator:
         messages: The messages of clang about the source.
         seconds: The time that clang took for the object file of the bitcode, or of the source.
         limits: What changes may do: the limits of the compilation, and no options if functions of
-            the source are kept.
+            the source are kept, or have special contents such as inline assembly.
         failed: The number of failed evaluations.
         timed_out: The number of those that exceeded the limit of 10 minutes.
         watch: Called with each evaluation, and with None for a failed one.
@@ -302,9 +302,10 @@ class Evaluator:
         return [*map(json.loads, lines)]
 
     def _exclude_options(self) -> None:
-        """Excludes options if the source has functions that are kept: they apply to all."""
+        """Excludes options if the source has functions to be left as they are: they apply to all."""
         has_plugin = self.unit is not None and self.compilation.plugin is not None
-        if has_plugin and any(each["kept"] for each in self.facts("list-functions")):
+        functions = self.facts("list-functions") if has_plugin else []
+        if any(each["kept"] or each["special"] for each in functions):
             without = (*self.limits.without, Kind.OPTIONS)
             self.limits = replace(self.limits, without=without)
 

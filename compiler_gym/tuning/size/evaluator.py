@@ -302,7 +302,7 @@ class Evaluator:
         return [*map(json.loads, lines)]
 
     def _exclude_options(self) -> None:
-        """Excludes options if the source has functions to be left as they are: they apply to all."""
+        """Excludes options, which apply to all functions, if some have to stay as they are."""
         has_plugin = self.unit is not None and self.compilation.plugin is not None
         functions = self.facts("list-functions") if has_plugin else []
         if any(each["kept"] or each["special"] for each in functions):

@@ -36,6 +36,8 @@ def test_experimental_options_are_left_out_unless_asked_for():
     assert sorted(experimental_options(each.change) for each in added) == [
         ["-apply-ext-tsp-for-size"],
         ["-enable-machine-outliner=always"],
+        ["-pre-RA-sched=list-burr"],
+        ["-pre-RA-sched=list-burr"],
     ]
     for asked in (False, True):
         changes = [each.change for each in shipped_portfolio(asked)]

@@ -188,4 +188,4 @@ def test_names_that_are_not_utf8(tmp_path):
             # The first two need a vocabulary, the others a build command.
             if not name.startswith(("Inst2vec", "Ir2vec", "Runtime", "Buildtime", "TextSize")):
                 assert env.observation[name] is not None
-        assert env.observation["FunctionProperties"]["function_name"] == ["a\\FF"]
+        assert env.observation["FunctionProperties"]["Function"].tolist() == ["a\\FF"]

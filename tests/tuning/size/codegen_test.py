@@ -19,7 +19,7 @@ from compiler_gym.tuning.speed.optimizer import parts as speed_parts
 from compiler_gym.util.commands import run_command
 from compiler_gym.util.runfiles_path import runfiles_path
 from tests.tuning.size.codegen_trials import main, make_case
-from tests.tuning.size.generated_programs import GeneratedProgram, generate
+from tests.tuning.size.generated_programs import SPECIAL_CONTENTS, GeneratedProgram, generate
 from tests.tuning.size.trial import (
     AARCH64,
     INTERPOSED,
@@ -153,17 +153,19 @@ def test_ctrl_c_loses_only_the_program_that_is_tried(tmp_path, monkeypatch, caps
 
 @pytest.mark.parametrize("way", [STATIC, LAZY, INTERPOSED], ids=lambda way: way.name)
 def test_generated_programs(way, tmp_path):
-    program = replace(generate(WAYS.index(way)), modes=("plain",))
+    plain = generate(WAYS.index(way), without=[SPECIAL_CONTENTS])
+    program = replace(plain, modes=("plain",))
     assert failures(program, X86_64, way, tmp_path, entries) == []
 
 
 def test_a_generated_program_for_aarch64(tmp_path):
-    program = replace(generate(3, AARCH64.name), modes=("plain", "alarm", "backtrace"))
+    plain = generate(3, AARCH64.name, without=[SPECIAL_CONTENTS])
+    program = replace(plain, modes=("plain", "alarm", "backtrace"))
     assert failures(program, AARCH64, LAZY, tmp_path, lambda _: entries(_)[:2]) == []
 
 
 def test_unwinding_from_every_instruction(tmp_path):
-    program = generate(4)
+    program = generate(4, without=[SPECIAL_CONTENTS])
     # Those that throw spend most of their instructions in other libraries.
     functions = program.caller["functions.h"].splitlines(keepends=True)
     called = "".join(line for line in functions if "(x" not in line)

@@ -42,7 +42,7 @@ from compiler_gym.tuning.size.compilation import Change, is_setting
 from compiler_gym.util.commands import CommandError, kill_running_commands, run_command
 from compiler_gym.util.filesystem import atomic_file_write
 from compiler_gym.util.runfiles_path import runfiles_path
-from tests.tuning.size.generated_programs import GeneratedProgram, generate
+from tests.tuning.size.generated_programs import SPECIAL_CONTENTS, GeneratedProgram, generate
 from tests.tuning.size.trial import (
     AARCH64,
     WAYS,
@@ -153,6 +153,8 @@ def make_case(seed: int) -> Case:
         without = {kind for each in options for kind in _UNSUITABLE.get(each, ())}
         # Without the optional passes, LLVM leaves coroutines to the linker as they are.
         without |= {"coroutine"} if way.is_lto else set()
+        # Beside special contents, a search has no options for all functions.
+        without |= {SPECIAL_CONTENTS} if seed % 2 else set()
         program = generate(seed, target.name, without)
     if any("sanitize" in each or each == "-fsplit-stack" for each in options):
         # Their runtime handles signals, and wants to be the first library. A handler may need more

@@ -70,6 +70,9 @@ _SPECIAL: dict[str, tuple[str, Writer]] = {
 SPECIAL_KINDS = tuple(_SPECIAL)
 """The kinds of special functions that a program may have."""
 
+SPECIAL_CONTENTS = "special contents"
+"""All that a search leaves as it is, and whose sources get no options for all functions."""
+
 
 @dataclass(frozen=True)
 class GeneratedProgram:
@@ -96,13 +99,15 @@ def generate(seed: int, machine: str = "x86_64", without: Collection[str] = ()) 
     Args:
         seed: Any number. The library depends on nothing else but what it is to be without.
         machine: ``x86_64`` or ``aarch64``.
-        without: Some of :data:`SPECIAL_KINDS`, or "stack" for statements that compare addresses
-            with the stack pointer.
+        without: Some of :data:`SPECIAL_KINDS`, "stack" for statements that compare addresses with
+            the stack pointer, or :data:`SPECIAL_CONTENTS` for all of these, inline assembly and
+            ``setjmp``.
     """
     writer = _Writer(random.Random(seed))
-    writer.write()
+    writer.write(has_special=SPECIAL_CONTENTS not in without)
     # With choices of its own, so that the other functions of a seed stay what they were.
-    writer.write_special(random.Random(f"special {seed}"), without)
+    if SPECIAL_CONTENTS not in without:
+        writer.write_special(random.Random(f"special {seed}"), without)
     caller = {
         "functions.h": "".join(f"FUNCTION({name})\n" for name in writer.functions),
         "main.c": (_HERE / "main.c").read_text(encoding="utf-8"),
@@ -125,7 +130,7 @@ class _Writer:
         self._callees: list[str] = ["back"]
         self._blocks: list[str] = []
 
-    def write(self) -> None:
+    def write(self, has_special: bool) -> None:
         for number in range(self._choose.randint(3, 5)):
             self._helper(number)
         kinds: list[Callable[[str], str]] = [
@@ -144,6 +149,8 @@ class _Writer:
             self._recursion,
         ]
         self._choose.shuffle(kinds)
+        if not has_special:
+            kinds = [each for each in kinds if each not in (self._jump, self._assembly)]
         for number, kind in enumerate(kinds):
             name = f"f{number}"
             self.c += kind(name)

@@ -165,7 +165,7 @@ def _write_profile(
     join: list[str | Path] = [compilation.clang, "-nostdlib", "-r", "-fprofile-instr-generate"]
     _run([*join, alone, "-o", whole])
     workload.link(whole, program)
-    workload.run(program)
+    workload.train(program, raw)
     _run([llvm_tools.tool_path("llvm-profdata"), "merge", raw, "-o", profile])
 
 

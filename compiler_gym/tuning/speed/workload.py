@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 import numpy as np
+from typing_extensions import override
 
 from compiler_gym.envs.llvm.benchmarks.validation import (
     RUN_TIMEOUT_SECONDS,
@@ -34,6 +35,7 @@ from compiler_gym.util.statistics import (
 _RUN_SECONDS = 600
 _RESOLUTION_SECONDS = 1e-6
 _MAX_CHARACTERS = 500
+_PROFILE = "compiler_gym.profraw"
 
 
 class RunError(ValueError):
@@ -62,6 +64,18 @@ class Workload(ABC):
         Raises:
             RunError: If it fails.
         """
+
+    def train(self, program: Path, raw: Path) -> None:
+        """Runs an instrumented program as :meth:`run` does.
+
+        Args:
+            program: The program. It writes its profile to the folder that it was compiled with.
+            raw: That folder.
+
+        Raises:
+            RunError: See :meth:`run`.
+        """
+        self.run(program)
 
     @abstractmethod
     def limit(self, seconds: float) -> None:
@@ -121,6 +135,19 @@ class ProgramWorkload(Workload):
                 raise RunError(str(error))
             total += seconds
         return max(total, _RESOLUTION_SECONDS)
+
+    @override
+    def train(self, program: Path, raw: Path) -> None:
+        raw.mkdir(exist_ok=True)
+        for number, run in enumerate(self.validator.runs):
+            # A confined program writes to its own folder alone, where it has to leave the profile.
+            command = f'export LLVM_PROFILE_FILE="$PWD/{_PROFILE}"; {run.command}'
+            profiled = replace(run, command=command, expected_files=[(_PROFILE, Path(os.devnull))])
+            limit = RUN_TIMEOUT_SECONDS if run.seconds is None else run.seconds
+            written = [raw / f"{number}.profraw"]
+            error, _ = measure_program(program, profiled, Path(os.devnull), limit, written)
+            if error:
+                raise RunError(str(error))
 
     def limit(self, seconds: float) -> None:
         """Sets the time limit of each run."""

@@ -17,6 +17,7 @@ from compiler_gym.tuning.size.ranking import (
     function_adjustments,
     function_properties,
     ir_features,
+    is_experimental,
     object_features,
     read_properties,
     shipped_portfolio,
@@ -75,7 +76,8 @@ def test_as_json_and_back():
 
 def test_the_shipped_model_belongs_to_the_shipped_portfolio():
     ranking = shipped_ranking()
-    assert {*ranking.candidates} == {each.change for each in shipped_portfolio()}
+    known = {each for each in ranking.candidates if not is_experimental(each)}
+    assert known == {each.change for each in shipped_portfolio()}
     assert {*ranking.functions.trees} <= {*function_adjustments()}
     assert ranking.about["programs"] > 100
     path = Path(module.__file__).with_name("ranking.json")

@@ -51,6 +51,14 @@ missing_packages() {
   done
 }
 
+# Installs packages as $root. Debian may configure the certificates of Java before Java itself, which
+# fails; a second attempt finds Java ready.
+apt_install() {
+  local install=("${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -q
+    --no-install-recommends -o APT::Status-Fd=1 -o Dpkg::Use-Pty=0)
+  "${install[@]}" "$@" || { "${root[@]}" dpkg --configure -a && "${install[@]}" "$@"; }
+}
+
 install_packages() {
   command -v apt-get >/dev/null || fail "this script installs Debian packages, and there is no apt-get here"
   local missing root=()
@@ -63,9 +71,8 @@ install_packages() {
   say "installing ${#missing[@]} Debian packages: ${missing[*]}"
   with_progress "setup: list of packages" "${root[@]}" apt-get update -q -o Dpkg::Use-Pty=0 ||
     fail "apt-get update failed: is the network up?"
-  with_progress "setup: Debian packages" "${root[@]}" env DEBIAN_FRONTEND=noninteractive \
-    apt-get install -y -q --no-install-recommends -o APT::Status-Fd=1 -o Dpkg::Use-Pty=0 \
-    "${missing[@]}" || fail "apt-get install failed; the lines above say why"
+  with_progress "setup: Debian packages" apt_install "${missing[@]}" ||
+    fail "apt-get install failed; the lines above say why"
   # Bazel looks for libraries, such as MLIR, when its server starts.
   ! command -v bazel >/dev/null || bazel shutdown >/dev/null 2>&1 || true
 }

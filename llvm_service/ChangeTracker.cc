@@ -99,9 +99,8 @@ ChangeTracker::Function ChangeTracker::look(const llvm::Function& function, std:
   return entry;
 }
 
-ChangeTracker::ChangeTracker(const llvm::Module& module, const llvm::StringSet<>* trusted)
-    : trusted_(trusted),
-      frameFingerprint_(fingerprintOfFrame(module)),
+ChangeTracker::ChangeTracker(const llvm::Module& module)
+    : frameFingerprint_(fingerprintOfFrame(module)),
       firstUsesFingerprint_(fingerprintOfFirstUses(module)) {
   Namer name;
   for (const llvm::Function& function : module) {
@@ -141,8 +140,7 @@ uint64_t ChangeTracker::contentOfRest(const llvm::Module& module) const {
 }
 
 void ChangeTracker::follow() {
-  isUnchanged_ = true;
-  elementClaims_ = {};
+  hasClaimedChange_ = false;
   proof_.reset();
   isFollowing_ =
       llvm::none_of(functions_, [](const Function& each) { return each.refersToBlocksOfOthers; });
@@ -152,42 +150,29 @@ void ChangeTracker::follow() {
   }
 }
 
-void ChangeTracker::passDone(llvm::StringRef pass, bool claimsNoChange) {
-  elementClaims_.hasPasses = true;
-  elementClaims_.areAllUnchanged &= claimsNoChange;
-  elementClaims_.areAllTrusted &= trusted_ != nullptr && trusted_->contains(pass);
-}
+void ChangeTracker::passDone(bool claimsNoChange) { hasClaimedChange_ |= !claimsNoChange; }
 
 void ChangeTracker::functionDone(const llvm::Function& function) {
-  const Claims claims = std::exchange(elementClaims_, {});
-  if (claims.areBelieved()) {
-    return;
-  }
+  const bool isLikelyChanged = std::exchange(hasClaimedChange_, false);
   const auto place = places_.find(&function);
   if (!isFollowing_ || place == places_.end()) {
-    return expectAnything();
+    isFollowing_ = false;
+    return;
   }
-  isUnchanged_ = false;
   const size_t index = place->second;
   Body& body = bodies_[index];
   if (proof_ && *proof_ != index) {
     body.isPending = true;
     return;
   }
-  body = lookAtBody(function, /*isLikelyChanged=*/!claims.areAllUnchanged);
+  body = lookAtBody(function, isLikelyChanged);
   proof_.reset();
   if (leavesRest_ && body.hasOtherContentThan(functions_[index].body)) {
     proof_ = index;
   }
 }
 
-void ChangeTracker::moduleDone() {
-  if (!std::exchange(elementClaims_, {}).areBelieved()) {
-    expectAnything();
-  }
-}
-
-void ChangeTracker::expectAnything() { isFollowing_ = isUnchanged_ = false; }
+void ChangeTracker::moduleDone() { isFollowing_ = hasClaimedChange_ = false; }
 
 bool ChangeTracker::areHeadersAsBefore(const Headers& headers) const {
   return std::equal(headers.begin(), headers.end(), functions_.begin(), functions_.end(),
@@ -335,9 +320,6 @@ bool ChangeTracker::beginUpdate(const llvm::Module& module) {
   change_ = ModuleChange();
   change_.instructionsBefore = change_.instructionsAfter = instructions;
   const bool wasFollowed = std::exchange(isFollowing_, false);
-  if (std::exchange(isUnchanged_, false)) {
-    return false;
-  }
   begun_.emplace(BegunUpdate{module, wasFollowed});
   if (!wasFollowed) {
     expectAllPending(module);

@@ -7,7 +7,6 @@
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/DenseMap.h"
-#include "llvm/ADT/StringSet.h"
 #include "llvm_service/ContentHash.h"
 #include "llvm_service/Fingerprint.h"
 #include "llvm_service/PassListener.h"
@@ -40,8 +39,7 @@ struct ModuleChange {
 /// Fingerprints find the functions that may have changed, and content hashes decide about these.
 /// The fingerprint of a function is best taken right after a pass has run on it, when it is in the
 /// processor's caches. Functions without a run of a pass are skipped. So the tracker listens to the
-/// passes: between follow() and update() it must be notified of each. It believes some of those
-/// that claim to have changed nothing: see TrustedPasses.h.
+/// passes: between follow() and update() it must be notified of each.
 class ChangeTracker final : public PassListener {
  public:
   /// Fingerprints of the body of a function.
@@ -71,13 +69,11 @@ class ChangeTracker final : public PassListener {
   };
 
   /// Looks at the module for the first time.
-  ///
-  /// @param trusted passes that are believed when they claim to have changed nothing; none if null.
-  explicit ChangeTracker(const llvm::Module& module, const llvm::StringSet<>* trusted = nullptr);
+  explicit ChangeTracker(const llvm::Module& module);
 
   /// Announces that the tracker will be notified of all passes until the next update().
   void follow();
-  void passDone(llvm::StringRef pass, bool claimsNoChange) override;
+  void passDone(bool claimsNoChange) override;
   void functionDone(const llvm::Function& function) override;
   void moduleDone() override;
 
@@ -123,14 +119,6 @@ class ChangeTracker final : public PassListener {
     uint64_t frame = 0;
   };
 
-  struct Claims {
-    bool hasPasses = false;
-    bool areAllUnchanged = true;
-    bool areAllTrusted = true;
-
-    bool areBelieved() const { return hasPasses && areAllUnchanged && areAllTrusted; }
-  };
-
   bool hasProof(const llvm::Module& module);
   bool lookAtRest();
   void wantRest();
@@ -150,9 +138,7 @@ class ChangeTracker final : public PassListener {
   void compare(const BegunUpdate& begun);
   uint64_t contentOfRest(const llvm::Module& module) const;
   uint64_t countInstructions() const;
-  void expectAnything();
 
-  const llvm::StringSet<>* const trusted_;
   std::vector<Function> functions_;
   llvm::DenseMap<const llvm::Function*, size_t> places_;
   // Bodies as functionDone() has found them, by the places of the functions.
@@ -163,10 +149,8 @@ class ChangeTracker final : public PassListener {
   bool isRestWanted_ = false;
   // The place of a function whose body has certainly changed, if the rest is left then.
   std::optional<size_t> proof_;
-  // Whether all passes since follow() are believed to have changed nothing.
-  bool isUnchanged_ = false;
-  // What the passes of the present element of the pipeline have claimed so far.
-  Claims elementClaims_;
+  // Whether a pass of the present element of the pipeline has said that it made a change.
+  bool hasClaimedChange_ = false;
   uint64_t lastVersion_ = 0;
   uint64_t frameFingerprint_;
   uint64_t usesFingerprint_;

@@ -1,7 +1,6 @@
 #include "llvm_service/Compilation.h"
 
 #include "compiler_gym/util/GrpcStatusMacros.h"
-#include "llvm_service/TrustedPasses.h"
 
 namespace compiler_gym::llvm_service {
 
@@ -14,8 +13,7 @@ Compilation::Compilation(std::shared_ptr<const Program> program, OwnedModule own
     : program_(std::move(program)),
       workingDirectory_(workingDirectory),
       owned_(std::move(owned)),
-      // With plugins, no pass is trusted: a plugin may have a pass with the name of one of LLVM's.
-      tracker_(*owned_.module, plugins.empty() ? &trustedPasses() : nullptr),
+      tracker_(*owned_.module),
       optimizer_(*owned_.module, plugins, &tracker_),
       executable_(program_->dynamicConfig(), workingDirectory),
       remarkReplay_(plugins) {}
@@ -88,12 +86,6 @@ const ModuleChange& Compilation::lastChange() {
 uint64_t Compilation::instructionCount() {
   judge();
   return tracker_.instructions();
-}
-
-llvm::ArrayRef<ChangeTracker::Function> Compilation::functions() {
-  judge();
-  tracker_.completeUpdate();
-  return tracker_.functions();
 }
 
 llvm::ArrayRef<ChangeTracker::Function> Compilation::versionsOfFunctions() {

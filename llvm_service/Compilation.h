@@ -77,11 +77,7 @@ class Compilation {
   /// The number of instructions of the module.
   uint64_t instructionCount();
 
-  /// The functions of the module, each with its version.
-  llvm::ArrayRef<ChangeTracker::Function> functions();
-
-  /// The same, but only their addresses and versions are current. This takes less time after an
-  /// action.
+  /// The functions of the module, of which only their addresses and versions are current.
   llvm::ArrayRef<ChangeTracker::Function> versionsOfFunctions();
 
   /// Does work that apply() has left to the next action or query. To be called when nobody waits.

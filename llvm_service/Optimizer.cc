@@ -48,9 +48,8 @@ class PassReporter {
     --depth_;
     const bool isOfInterest = pass != llvm::ModuleToFunctionPassAdaptor::name() &&
                               pass != llvm::InvalidateAllAnalysesPass::name();
-    // A container repeats the claims of the passes in it.
-    if (isOfInterest && !(isContainer(pass) && preserved.areAllPreserved())) {
-      listener_.passDone(pass, preserved.areAllPreserved());
+    if (isOfInterest) {
+      listener_.passDone(preserved.areAllPreserved());
     }
     if (depth_ == 0 && isOfInterest) {
       listener_.moduleDone();
@@ -60,13 +59,6 @@ class PassReporter {
         listener_.functionDone(**function);
       }
     }
-  }
-
-  static bool isContainer(llvm::StringRef pass) {
-    return pass.starts_with("PassManager<") ||
-           pass == llvm::ModuleToPostOrderCGSCCPassAdaptor::name() ||
-           pass == llvm::CGSCCToFunctionPassAdaptor::name() ||
-           pass == llvm::FunctionToLoopPassAdaptor::name();
   }
 
   PassListener& listener_;

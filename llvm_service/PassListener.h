@@ -1,7 +1,5 @@
 #pragma once
 
-#include "llvm/ADT/StringRef.h"
-
 namespace llvm {
 class Function;
 }
@@ -15,9 +13,9 @@ class PassListener {
 
   /// Called after each pass, before the end of the element of the pipeline that it belongs to.
   ///
-  /// @param pass the name of its class.
-  /// @param claimsNoChange whether it says that it has preserved all analyses.
-  virtual void passDone(llvm::StringRef pass, bool claimsNoChange) = 0;
+  /// @param claimsNoChange whether it says that it has preserved all analyses. This is a hint: some
+  ///     passes claim so falsely.
+  virtual void passDone(bool claimsNoChange) = 0;
 
   /// Called after an element of a pipeline has run on the function. It may have changed the
   /// function and shared parts of the module, but no other function with a body.

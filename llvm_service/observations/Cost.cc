@@ -12,8 +12,7 @@ grpc::Status computeCurrent(const Cost& cost, const ObservationInput& input, int
     return cost.ofCurrent(compilation, value);
   }
   const auto measure = [&](const std::string& bitcode, int64_t& measured) {
-    return cost.ofKept ? cost.ofKept(input, measured)
-                       : cost.ofBitcode(compilation, bitcode, measured);
+    return cost.ofBitcode(compilation, bitcode, measured);
   };
   return compilation.program().costOf(compilation.bitcode(), cost.name, measure, value);
 }

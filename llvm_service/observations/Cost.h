@@ -25,9 +25,6 @@ struct Cost {
   /// Computes the cost of a program given as bitcode. The compilation has the settings of builds.
   std::function<grpc::Status(const Compilation&, const std::string& bitcode, int64_t& value)>
       ofBitcode;
-  /// The same of the module under compilation, for costs that keep something from one time to the
-  /// next; none if there is nothing to keep.
-  std::function<grpc::Status(const ObservationInput&, int64_t& value)> ofKept = nullptr;
   /// The cost of the program after -O3, if it is not that of the same bitcode as another module;
   /// none if it is.
   std::function<grpc::Status(const std::string& bitcode, int64_t& value)> ofO3 = nullptr;

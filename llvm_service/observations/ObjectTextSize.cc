@@ -1,29 +1,7 @@
 #include "llvm_service/costs/CodeSize.h"
-#include "llvm_service/costs/ObjectTextParts.h"
 #include "llvm_service/observations/Cost.h"
 
 namespace compiler_gym::llvm_service {
-
-namespace {
-
-ObjectTextParts& partsIn(std::any& kept) {
-  if (!kept.has_value()) {
-    kept = std::make_shared<ObjectTextParts>();
-  }
-  return *std::any_cast<std::shared_ptr<ObjectTextParts>&>(kept);
-}
-
-grpc::Status sizeOfCurrent(const ObservationInput& input, int64_t& value) {
-  const std::optional<int64_t> size =
-      input.kept == nullptr ? std::nullopt : partsIn(*input.kept).compute(input.compilation);
-  if (!size) {
-    return objectTextSize(input.compilation.bitcode(), value);
-  }
-  value = *size;
-  return grpc::Status::OK;
-}
-
-}  // namespace
 
 /// ObjectTextSizeBytes, ObjectTextSizeO0, ...O3, ...Oz: bytes of code and read-only data of the
 /// object file. Code is generated for size, as `clang -Oz -c` does, whatever attributes functions
@@ -39,7 +17,7 @@ Observations objectTextSize() {
   };
   return costFamily({"ObjectTextSizeBytes", "ObjectTextSize", /*platformDependent=*/true,
                      /*exports=*/true, /*ofContentAlone=*/true, /*ofCurrent=*/nullptr, ofBitcode,
-                     sizeOfCurrent, objectTextSizeForSpeed});
+                     objectTextSizeForSpeed});
 }
 
 }  // namespace compiler_gym::llvm_service

@@ -6,13 +6,17 @@
 #include <optional>
 #include <random>
 #include <string>
+#include <utility>
 
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Instructions.h"
+#include "llvm/IR/Module.h"
+#include "llvm_service/ChangeTracker.h"
+#include "llvm_service/Ir.h"
 #include "llvm_service/LlvmCompatibility.h"
-#include "tests/llvm_service/ChangeTrackerFixture.h"
 #include "tests/llvm_service/RandomWalk.h"
+#include "tests/llvm_service/Statuses.h"
 
 namespace compiler_gym::llvm_service {
 namespace {
@@ -20,6 +24,52 @@ namespace {
 using namespace llvm;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+
+constexpr char kModule[] = R"(
+@array = internal global [4 x i32] zeroinitializer
+declare i32 @callee(i32)
+define i32 @f(i32 %a) {
+  %sum = add i32 %a, 1
+  %product = mul i32 %sum, %sum
+  %result = call i32 @callee(i32 %product)
+  ret i32 %result
+}
+define i32 @g() {
+  %value = load i32, ptr getelementptr (i8, ptr @array, i64 4)
+  %other = call i32 @callee(i32 %value)
+  ret i32 %other
+}
+)";
+
+/// A tracker of a small module, which a test changes itself.
+class ChangeTrackerTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_THAT(parseIr(kModule, owned_), IsOk());
+    tracker_.emplace(module());
+    bitcode_ = writeBitcode(module());
+  }
+
+  llvm::Module& module() { return *owned_.module; }
+  llvm::Function& f() { return *module().getFunction("f"); }
+  llvm::Function& g() { return *module().getFunction("g"); }
+  llvm::Instruction& instruction(llvm::Function& function, int number) {
+    return *std::next(function.front().begin(), number);
+  }
+
+  /// Returns what the tracker says about a change, which the bitcode has to confirm.
+  const ModuleChange& look() {
+    const ModuleChange& change = tracker_->update(module());
+    std::string bitcode = writeBitcode(module());
+    EXPECT_EQ(change.changed, bitcode != bitcode_);
+    bitcode_ = std::move(bitcode);
+    return change;
+  }
+
+  OwnedModule owned_;
+  std::optional<ChangeTracker> tracker_;
+  std::string bitcode_;
+};
 
 TEST_F(ChangeTrackerTest, NothingAtFirst) {
   const ModuleChange& change = tracker_->lastChange();
@@ -107,6 +157,18 @@ TEST_F(ChangeTrackerTest, OrderOfUsesInAFunction) {
   instruction(f(), 0).reverseUseList();
   EXPECT_TRUE(look().changed);
   EXPECT_THAT(tracker_->lastChange().functionsChanged, ElementsAre("f"));
+}
+
+// Some passes change a function and say that they preserve all analyses.
+TEST_F(ChangeTrackerTest, FollowedPassesThatClaimToChangeNothing) {
+  for (const bool claimsNoChange : {true, false}) {
+    tracker_->follow();
+    tracker_->passDone(claimsNoChange);
+    instruction(f(), 0).setHasNoUnsignedWrap(!instruction(f(), 0).hasNoUnsignedWrap());
+    tracker_->functionDone(f());
+    EXPECT_TRUE(look().changed);
+    EXPECT_THAT(tracker_->lastChange().functionsChanged, ElementsAre("f"));
+  }
 }
 
 // Followed passes that move uses to the beginning of the lists of a function, a constant, or the

@@ -27,7 +27,7 @@ from compiler_gym.distributed.programs import Program
 from compiler_gym.distributed.task import Job, Outcome
 from compiler_gym.distributed.worker import Worker
 from compiler_gym.evaluation.protocol import EPISODE_STEPS
-from compiler_gym.evaluation.result import ENDLESS, WRONG
+from compiler_gym.evaluation.rows import ENDLESS, WRONG
 from compiler_gym.evaluation.tasks import PolicyEvaluation
 from compiler_gym.tuning.policies.policy import SHIPPED, Policy
 from compiler_gym.util.statistics import geometric_mean

@@ -6,11 +6,11 @@ from typing import Any
 
 import typer
 
-from compiler_gym.cli.console import print_json, print_line, print_table, progress_bar
+from compiler_gym.cli.console import messages, print_json, print_line, print_table, progress_bar
 from compiler_gym.cli.options import program_name
 from compiler_gym.evaluation import Evaluation, evaluate, load_policy
 from compiler_gym.evaluation.protocol import PredictingPolicy, imported
-from compiler_gym.evaluation.result import WRONG
+from compiler_gym.evaluation.rows import WRONG
 from compiler_gym.util.statistics import arithmetic_mean, geometric_mean
 
 
@@ -48,7 +48,7 @@ def evaluate_model(
 
     Raises:
         OSError, ValueError, ImportError: The policy, a wrapper or the environment is not usable.
-        typer.Exit: With code 1 if the output of a program has changed.
+        typer.Exit: With code 1 if the output of a program has changed, or one failed.
     """
     policy = load_policy(name)
     wrappers = [_wrapper(wrapper) for wrapper in options.wrappers]
@@ -78,7 +78,10 @@ def evaluate_model(
         )
     else:
         _print(name, results)
-    if any(row.output == WRONG for each in results.values() for row in each.rows):
+    failed = {program: why for each in results.values() for program, why in each.failed.items()}
+    for program, why in failed.items():
+        messages().print(f"{program} failed: {why}")
+    if failed or any(row.output == WRONG for each in results.values() for row in each.rows):
         raise typer.Exit(1)
 
 

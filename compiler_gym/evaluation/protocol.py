@@ -1,5 +1,6 @@
 """Plays policies on programs that they have not learnt from, and records the costs."""
 
+import hashlib
 import json
 import sys
 import zipfile
@@ -14,7 +15,9 @@ import numpy as np
 
 from compiler_gym.datasets.selection import programs_of
 from compiler_gym.envs.compiler_env import CompilerEnv
-from compiler_gym.evaluation.result import Evaluation, EvaluationRow, output_of
+from compiler_gym.errors import BenchmarkInitError, ServiceError
+from compiler_gym.evaluation.result import Evaluation
+from compiler_gym.evaluation.rows import EvaluationRow, output_of
 
 # Forms of policies that can be evaluated, and how each is loaded from a name or a file.
 
@@ -153,6 +156,9 @@ def evaluate(
     count: int = 0,
     deterministic: bool = False,
     check: bool = False,
+    common_random_numbers: bool = False,
+    cost: str | None = None,
+    baseline: str | None = None,
     max_episode_steps: int = EPISODE_STEPS,
     on_episode: Callable[[EvaluationRow, int], None] = lambda row, total: None,
     **make_arguments: Any,
@@ -163,52 +169,81 @@ def evaluate(
     >>> print(result)
 
     Costs are those of the environment's reward, for example ``IrInstructionCount`` and
-    ``IrInstructionCountOz`` as its baseline.
+    ``IrInstructionCountOz`` as its baseline; of another reward, name them.
+
+    The random numbers of an episode follow from its seed and its program, so that they differ from
+    program to program, and are the same for another policy.
 
     Args:
         policy: An object with ``predict(observation, deterministic=...)``, as models of
             Stable-Baselines3 have; one with ``play(env)``, which plays a whole episode; or a
             function from an observation to an action.
-        env_id: The id of an environment of :func:`gymnasium.make`, whose reward has a baseline.
+        env_id: The id of an environment of :func:`gymnasium.make`.
         part: ``"train"``, ``"validation"`` or ``"test"``: the programs of ``kernels-v0`` in this
             part, and ``count`` files of ``opensource-v0``.
-        seeds: A seed for each episode of a program, given to ``reset()``, to the action space, and
-            to ``policy.set_random_seed()`` if there is such a method.
+        seeds: A seed for each episode of a program. With the program it makes the number that is
+            given to ``reset()``, to the action space, and to ``policy.set_random_seed()`` if there
+            is such a method.
         benchmarks: URIs of programs instead of a part.
         count: Number of files of ``opensource-v0``, drawn with the seed 0 from ten packages,
             which are downloaded when they are first used.
         deterministic: Passed to ``predict()``: whether to take the likeliest action rather than to
             draw one. The results of the two can differ a lot: publish both.
         check: Whether to run programs that can be run, and to compare their output.
+        common_random_numbers: Whether to give all programs the numbers of the seed itself. A policy
+            that hardly looks at its observation then plays the same actions on all of them, so
+            that the mean over programs is the luck of a single sequence.
+        cost: An observation space that is a number, of which less is better.
+        baseline: An observation space with the cost that it is compared with.
         max_episode_steps: The limit of steps of an episode.
         on_episode: Called after each episode with its row and the number of all episodes.
         **make_arguments: Arguments of :func:`gymnasium.make`, for example the ``wrappers`` that
             the policy was trained with.
 
+    Returns:
+        The rows, and why programs have none: those that cannot be compiled.
+
     Raises:
-        ValueError: The reward has no baseline, there is no such part, or there are no programs.
+        ValueError: The reward has no baseline and none is named, there is no such part, or there
+            are no programs.
         TypeError: The policy is none of the above.
-        ServiceError: A program cannot be compiled at all.
+        BenchmarkInitError, ServiceError: No program can be compiled at all.
     """
     play = _player_of(policy, deterministic)
     with gymnasium.make(env_id, max_episode_steps=max_episode_steps, **make_arguments) as env:
         compiler_env = _compiler_env(env)
-        cost, baseline = _costs_of(compiler_env)
+        names = (cost, baseline) if cost and baseline else _costs_of(compiler_env)
         if benchmarks is None:
             benchmarks = programs_of(compiler_env.datasets, part, count)
         programs = list(benchmarks)
         if not programs:
             raise ValueError("expected at least one program, got none; try benchmarks=[...]")
         total = len(programs) * len(seeds)
-        rows = []
+        rows: list[EvaluationRow] = []
+        failed: dict[str, str] = {}
         for program in programs:
-            for seed in seeds:
-                _seed_all(policy, env, seed)
-                observation, _ = env.reset(seed=seed, options={"benchmark": program})
-                row = _row(env, program, seed, (cost, baseline), play(env, observation))
-                rows.append(replace(row, output=output_of(compiler_env)) if check else row)
-                on_episode(rows[-1], total)
-    return Evaluation(env_id, cost, baseline, tuple(rows))
+            episodes = []
+            try:
+                for seed in seeds:
+                    number = seed if common_random_numbers else random_seed(seed, program)
+                    _seed_all(policy, env, number)
+                    observation, _ = env.reset(seed=number, options={"benchmark": program})
+                    row = _row(env, program, seed, names, play(env, observation))
+                    episodes.append(replace(row, output=output_of(compiler_env)) if check else row)
+                    on_episode(episodes[-1], total)
+            except (BenchmarkInitError, ServiceError) as error:
+                if len(failed) == len(programs) - 1:
+                    raise
+                failed[program] = str(error)
+            else:
+                rows += episodes
+    return Evaluation(env_id, *names, tuple(rows), failed)
+
+
+def random_seed(seed: int, program: str) -> int:
+    """Returns the seed of the random numbers of an episode: 31 bits of a hash."""
+    digest = hashlib.blake2b(f"{seed} {program}".encode(), digest_size=4).digest()
+    return int.from_bytes(digest, "little") >> 1
 
 
 _Play = Callable[[gymnasium.Env, Any], Iterator[str]]

@@ -7,7 +7,7 @@ from typing import Any
 from compiler_gym.distributed.programs import Program
 from compiler_gym.distributed.task import Job, digest_of, name_of
 from compiler_gym.distributed.worker import Worker
-from compiler_gym.evaluation.result import NOT_CHECKED, output_of
+from compiler_gym.evaluation.rows import NOT_CHECKED, output_of
 from compiler_gym.tuning.policies.policy import COST, Policy
 
 _FORMAT = 1

@@ -39,7 +39,8 @@ from compiler_gym.distributed.pool import Limits, Pool
 from compiler_gym.distributed.programs import Program
 from compiler_gym.distributed.task import Job
 from compiler_gym.envs.llvm import LlvmEnv
-from compiler_gym.evaluation.result import Evaluation, EvaluationRow
+from compiler_gym.evaluation.result import Evaluation
+from compiler_gym.evaluation.rows import EvaluationRow
 from compiler_gym.leaderboard.episodes import Policy, PolicyEpisode, pickled, play
 from compiler_gym.util.interrupts import INTERRUPTED
 from compiler_gym.util.registration import make

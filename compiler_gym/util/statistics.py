@@ -54,6 +54,57 @@ def bootstrap_interval(
     return float(low), float(high)
 
 
+# The 97.5 % quantiles of Student's t for 1 to 10 degrees of freedom (Abramowitz and Stegun, Handbook
+# of Mathematical Functions, table 26.10).
+_STUDENT = (12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622, 2.2281)
+_NORMAL = 1.959964
+
+
+def student_quantile(freedom: int) -> float:
+    """Returns the 97.5 % quantile of Student's t, the bound of a two-sided 95 % interval.
+
+    Right to three digits. SciPy has it too, but is only an optional dependency.
+
+    Args:
+        freedom: Degrees of freedom, at least 1.
+    """
+    if freedom <= len(_STUDENT):
+        return _STUDENT[freedom - 1]
+    # Abramowitz and Stegun, 26.7.5.
+    z = _NORMAL
+    terms = (
+        (z**3 + z) / 4,
+        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
+        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
+    )
+    return z + sum(term / freedom**power for power, term in enumerate(terms, start=1))
+
+
+def clustered_interval(groups: Iterable[Sequence[float]]) -> tuple[float, float] | None:
+    """Returns a 95 % confidence interval of a mean of numbers, of which those of a group are alike.
+
+    By Student's t and the variance between groups (Cameron and Miller, "A Practitioner's Guide to
+    Cluster-Robust Inference", Journal of Human Resources 50, 2015). With one number in each group
+    it is the usual interval, which covers the mean of a normal distribution as often as it says,
+    even with three numbers. The percentile bootstrap of three covers it in 74 % of cases.
+
+    Args:
+        groups: The numbers of each group.
+
+    Returns:
+        The bounds; None with fewer than two groups.
+    """
+    arrays = [np.asarray(group, dtype=np.float64) for group in groups if len(group)]
+    if len(arrays) < 2:
+        return None
+    numbers = np.concatenate(arrays)
+    mean = numbers.mean()
+    squares = sum(float((group - mean).sum()) ** 2 for group in arrays)
+    error = (len(arrays) / (len(arrays) - 1) * squares) ** 0.5 / numbers.size
+    margin = student_quantile(len(arrays) - 1) * error
+    return float(mean - margin), float(mean + margin)
+
+
 # Statistical comparison of the runtimes of two programs.
 
 # With more pairs, the normal approximation is as good as the exact distribution.

@@ -5,6 +5,7 @@ import pytest
 
 import compiler_gym
 from compiler_gym.datasets.selection import programs_of
+from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.tuning.policies.policy import Policy
 
 SHA256, JSON = (f"benchmark://kernels-v0/{name}" for name in ("sha256", "json"))
@@ -67,7 +68,10 @@ def test_model_by_seed_and_deterministic(env):
     assert [(row.benchmark, row.seed) for row in drawn.rows] == [
         (SHA256, 1), (SHA256, 2), (JSON, 1), (JSON, 2),
     ]  # fmt: skip
-    assert drawn.rows[0].actions == drawn.rows[2].actions != drawn.rows[1].actions
+    # Else the mean over programs would be the luck of one sequence.
+    assert len({row.actions for row in drawn.rows}) == 4
+    common = compiler_gym.evaluate(model, seeds=(1, 2), common_random_numbers=True, **options)
+    assert common.rows[0].actions == common.rows[2].actions != common.rows[1].actions
     low, high = drawn.interval()
     assert low <= drawn.final <= high
     greedy = compiler_gym.evaluate(model, deterministic=True, **options)
@@ -85,6 +89,33 @@ def test_policy_for_whole_episodes(env):
     choice = policy.play(env)
     assert result.rows[0].final == choice.cost
     assert rows == [(result.rows[0], 1)]
+
+
+def test_program_that_cannot_be_compiled(tmp_path):
+    broken = tmp_path / "broken.bc"
+    broken.write_bytes(b"no bitcode")
+    uris = [f"benchmark://file-v0{broken}", SHA256]
+    result = compiler_gym.evaluate(lambda seen: 0, benchmarks=uris, max_episode_steps=1)
+    assert [row.benchmark for row in result.rows] == [SHA256]
+    assert [*result.failed] == uris[:1]
+    assert "1 programs failed" in str(result)
+    with pytest.raises(BenchmarkInitError):
+        compiler_gym.evaluate(lambda seen: 0, benchmarks=uris[:1], max_episode_steps=1)
+
+
+def test_own_costs():
+    result = compiler_gym.evaluate(
+        lambda seen: 0,
+        "llvm-v0",
+        reward_space="ObjectTextSizeBytes",
+        cost="IrInstructionCount",
+        baseline="IrInstructionCountO3",
+        benchmarks=[SHA256],
+        max_episode_steps=1,
+        observation_space="Autophase",
+    )
+    assert (result.cost, result.baseline) == ("IrInstructionCount", "IrInstructionCountO3")
+    assert result.rows[0].baseline > 0
 
 
 def test_programs_of_a_part(env):

@@ -54,8 +54,8 @@ def bootstrap_interval(
     return float(low), float(high)
 
 
-# The 97.5 % quantiles of Student's t for 1 to 10 degrees of freedom (Abramowitz and Stegun, Handbook
-# of Mathematical Functions, table 26.10).
+# The 97.5 % quantiles of Student's t for 1 to 10 degrees of freedom (Abramowitz and Stegun,
+# Handbook of Mathematical Functions, table 26.10).
 _STUDENT = (12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622, 2.2281)
 _NORMAL = 1.959964
 

@@ -1,7 +1,6 @@
 """Validation of many states in parallel."""
 
 import logging
-import os
 import random
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from compiler_gym.compiler_env_state import CompilerEnvState
 from compiler_gym.errors import ServiceError, ValidationError
+from compiler_gym.util.processors import processors
 from compiler_gym.util.thread_pool import ThreadEnvironments
 from compiler_gym.validation_result import ValidationResult
 
@@ -45,7 +45,7 @@ def validate_states(
     Raises:
         ValueError: ``nproc`` is less than one.
     """
-    count = (os.cpu_count() or 1) if nproc is None else nproc
+    count = processors() if nproc is None else nproc
     if count < 1:
         raise ValueError(f"The number of validations in parallel must be positive, not {nproc}")
     return _validate_states(make_env, list(states), count, inorder)

@@ -1,7 +1,6 @@
 """The compiler that the workbenches of a process share."""
 
 import atexit
-import os
 import threading
 import time
 from collections import OrderedDict
@@ -23,6 +22,7 @@ from compiler_gym.errors import BenchmarkInitError, ServiceError
 from compiler_gym.explorer import limits as explorer_limits
 from compiler_gym.explorer.commands import Tools
 from compiler_gym.service.transport.connection_opts import ConnectionOpts
+from compiler_gym.util.processors import processors
 
 Objective = Literal["instructions", "bytes", "cycles"]
 
@@ -114,7 +114,7 @@ class Compiler:
         self._running: dict[tuple[str, ...], threading.Event] = {}
         self._originals: OrderedDict[str, Original] = OrderedDict()
         self._last_call = 0.0
-        self._background = ThreadPoolExecutor(os.cpu_count() or 1, "compiler")
+        self._background = ThreadPoolExecutor(processors(), "compiler")
         self.pass_names = [short_name(self.action_space, name) for name in self.action_space.names]
         self.datasets = env.datasets
 

@@ -16,6 +16,7 @@ from compiler_gym.cli.project_build import read_log
 from compiler_gym.cli.unit_searches import Begun, UnitSearches
 from compiler_gym.cli.wrapper_settings import LEVEL, level
 from compiler_gym.util.environment_variables import check_names
+from compiler_gym.util.processors import processors
 from compiler_gym.util.shell_format import plural
 
 _EVALUATIONS = 40
@@ -74,7 +75,7 @@ def build(
             if lock is not None:
                 working.write(target.read().values())
             _compile(tree, check)
-            _search(tree, evaluations, seconds, jobs or os.cpu_count() or 1)
+            _search(tree, evaluations, seconds, jobs or processors())
             culprits = Culprits(tree, check)
             culprits.leave_out()
             if lock is not None:

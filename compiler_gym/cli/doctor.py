@@ -22,6 +22,7 @@ from compiler_gym.errors import EnvironmentNotSupported, ServiceError
 from compiler_gym.util import llvm_tools
 from compiler_gym.util.commands import HEADERS_FIX, run_command
 from compiler_gym.util.confinement import protections
+from compiler_gym.util.processors import processors
 from compiler_gym.util.runfiles_path import (
     cache_path,
     find_service_binary,
@@ -204,7 +205,7 @@ def _limit(kind: int, at_least: int, unit: str) -> str:
 
 
 def _processes() -> str:
-    return f"{_limit(resource.RLIMIT_NPROC, _MIN_PROCESSES, 'processes')}, {os.cpu_count()} CPUs"
+    return f"{_limit(resource.RLIMIT_NPROC, _MIN_PROCESSES, 'processes')}, {processors()} CPUs"
 
 
 def _files() -> str:

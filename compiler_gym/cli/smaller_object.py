@@ -34,6 +34,7 @@ from compiler_gym.tuning.size.compilation import (
 )
 from compiler_gym.util import llvm_tools
 from compiler_gym.util.commands import CommandError, JobSlots, run_command
+from compiler_gym.util.processors import processors
 from compiler_gym.util.runfiles_path import cache_path
 
 if TYPE_CHECKING:
@@ -324,7 +325,7 @@ def _search(unit: Unit, refused: set[str], evaluations: int, seconds: float) -> 
         facts = (objective.value, str(settings.with_experimental()), os.environ.get(POLICY, ""))
         memory = open_memory(compilation, *facts)
     slots = JobSlots.from_environment(os.environ)
-    jobs, hold = (os.cpu_count() or 1, slots.hold) if slots else (1, nullcontext)
+    jobs, hold = (processors(), slots.hold) if slots else (1, nullcontext)
     with Evaluator(
         *(compilation, unit.folder, budget, jobs),
         trial=unit.trial,

@@ -4,7 +4,6 @@ import csv
 import json
 import logging
 import math
-import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
@@ -14,6 +13,7 @@ from typing import Any, NamedTuple
 
 from compiler_gym.datasets import Benchmark
 from compiler_gym.envs.compiler_env import CompilerEnv
+from compiler_gym.util.processors import processors
 from compiler_gym.util.runfiles_path import create_user_logs_dir
 from compiler_gym.util.tabulate import tabulate
 from compiler_gym.util.timer import humanize_duration
@@ -153,7 +153,7 @@ def search(
     skip_done: bool,
 ) -> CompilerEnv:
     """Implements :func:`compiler_gym.random_search.random_search`."""
-    workers = (os.cpu_count() or 1) if nproc is None else nproc
+    workers = processors() if nproc is None else nproc
     if workers < 1 or patience < 0 or (total_runtime is not None and total_runtime <= 0):
         raise ValueError(
             f"expected a positive time and number of workers, and a patience of at least 0, got "

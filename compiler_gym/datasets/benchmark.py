@@ -2,7 +2,6 @@
 
 import copy
 import hashlib
-import os
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator
@@ -18,6 +17,7 @@ from compiler_gym.datasets.uri import BenchmarkUri
 from compiler_gym.errors import ValidationError
 from compiler_gym.service.proto import Benchmark as BenchmarkProto
 from compiler_gym.service.proto import File
+from compiler_gym.util.processors import processors
 
 #: A function that yields the errors of the program that an environment has compiled. Its argument
 #: is an environment of the kind that it supports, or None. The callback owns the environment, and
@@ -268,7 +268,7 @@ class Benchmark:
         callbacks = self.validation_callbacks()
         if not callbacks:
             return
-        executor = ThreadPoolExecutor(min(len(callbacks), os.cpu_count() or 1), "validate")
+        executor = ThreadPoolExecutor(min(len(callbacks), processors()), "validate")
         fork_lock = Lock()
         try:
             pending = [executor.submit(_run, callback, env, fork_lock) for callback in callbacks]

@@ -18,6 +18,7 @@ from typing_extensions import override
 from compiler_gym.distributed.backend import Backend, Handle, Lost
 from compiler_gym.distributed.task import Task
 from compiler_gym.distributed.worker import Worker
+from compiler_gym.util.processors import processors
 
 _JOIN_SECONDS = 10
 # How long a worker may take to end the programs that its task has started.
@@ -165,7 +166,7 @@ class LocalBackend(Backend):
 
     @override
     def capacity(self) -> int:
-        return len(os.sched_getaffinity(0))
+        return processors()
 
     @override
     def start(self) -> LocalHandle:

@@ -18,6 +18,7 @@ from compiler_gym.distributed.backend import Backend, Handle, Lost, PoolError
 from compiler_gym.distributed.optional import require
 from compiler_gym.distributed.task import Reply, Task
 from compiler_gym.distributed.worker import Worker
+from compiler_gym.util.processors import processors
 
 LOCAL = "local"
 
@@ -233,7 +234,7 @@ def _connect(ray: Any, address: str) -> None:
     if address == LOCAL:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         os.environ.setdefault("RAY_gcs_server_port_wait_time_s", _START_SECONDS)
-        options |= {"include_dashboard": False, "num_cpus": len(os.sched_getaffinity(0))}
+        options |= {"include_dashboard": False, "num_cpus": processors()}
     try:
         _check_that_somebody_listens(address)
         with _token_of_its_own() if address == LOCAL else nullcontext():

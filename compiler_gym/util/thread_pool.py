@@ -1,12 +1,13 @@
 """A process-wide thread pool, and environments for its threads."""
 
-import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import cache
 from typing import TYPE_CHECKING
+
+from compiler_gym.util.processors import processors
 
 if TYPE_CHECKING:
     from compiler_gym.envs.compiler_env import CompilerEnv
@@ -18,7 +19,7 @@ def get_thread_pool_executor() -> ThreadPoolExecutor:
 
     Every call returns the same pool. Tasks of the pool must not wait for other tasks of the pool.
     """
-    return ThreadPoolExecutor(os.cpu_count() or 1, "compiler_gym")
+    return ThreadPoolExecutor(processors(), "compiler_gym")
 
 
 # Environments for the threads of a pool, because environments are not thread-safe.

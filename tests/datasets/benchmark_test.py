@@ -177,7 +177,7 @@ def test_callbacks_without_environment(benchmark):
 
 
 def test_callbacks_run_in_parallel(benchmark, monkeypatch):
-    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    monkeypatch.setattr("compiler_gym.datasets.benchmark.processors", lambda: 2)
     barrier = threading.Barrier(2, timeout=100)
     for _ in range(2):
         benchmark.add_validation_callback(lambda env: barrier.wait() and None)
@@ -195,7 +195,7 @@ def test_exception_of_callback(benchmark, env):
 
 
 def test_validation_may_be_abandoned(benchmark, env, monkeypatch):
-    monkeypatch.setattr("os.cpu_count", lambda: 1)
+    monkeypatch.setattr("compiler_gym.datasets.benchmark.processors", lambda: 1)
     for _ in range(50):
         benchmark.add_validation_callback(lambda env: [ValidationError(type="wrong")])
     errors = benchmark.ivalidate(env)

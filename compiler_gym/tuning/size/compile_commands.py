@@ -12,6 +12,7 @@ from typing import Any
 from compiler_gym.envs.llvm.benchmarks.build_command import BuildCommand, parse_build_command
 from compiler_gym.util import llvm_tools
 from compiler_gym.util.clang_driver import Job, NotUnderstoodError, jobs_of
+from compiler_gym.util.processors import processors
 
 FILE_NAME = "compile_commands.json"
 """The name by which build systems write it."""
@@ -116,7 +117,7 @@ def read_compile_commands(path: Path) -> Project:
         raise ValueError(f"expected JSON in {path}, got {error}") from error
     if not isinstance(entries, list) or not all(isinstance(each, dict) for each in entries):
         raise ValueError(f"expected a list of compilations in {path}, got something else")
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    with ThreadPoolExecutor(processors()) as pool:
         found = [
             *pool.map(lambda number: _source_of(number, entries[number], path), range(len(entries)))
         ]

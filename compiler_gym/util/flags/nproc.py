@@ -1,7 +1,7 @@
 """The flag ``--nproc``."""
 
-import os
-
 from absl import flags
 
-flags.DEFINE_integer("nproc", os.cpu_count() or 1, "The number of parallel workers.", lower_bound=1)
+from compiler_gym.util.processors import processors
+
+flags.DEFINE_integer("nproc", processors(), "The number of parallel workers.", lower_bound=1)

@@ -14,6 +14,7 @@ from typing import ClassVar
 from compiler_gym.errors import BenchmarkInitError, DatasetInitError, EnvironmentNotSupported
 from compiler_gym.util import llvm_tools
 from compiler_gym.util.commands import CommandError, run_command
+from compiler_gym.util.processors import processors
 
 # Compiles a source file to unoptimised bitcode.
 
@@ -268,7 +269,7 @@ def make_bitcode(
             return source
         return outpath
 
-    with ThreadPoolExecutor(max_workers=min(len(inputs), os.cpu_count() or 1)) as pool:
+    with ThreadPoolExecutor(max_workers=min(len(inputs), processors())) as pool:
         paths = list(pool.map(make, range(len(inputs))))
     if len(paths) == 1:
         return paths[0]

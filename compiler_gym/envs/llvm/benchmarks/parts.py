@@ -1,7 +1,6 @@
 """Programs taken apart and put together, function by function."""
 
 import hashlib
-import os
 import re
 import tempfile
 from collections.abc import Iterable, Sequence
@@ -17,6 +16,7 @@ from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.service.proto import Benchmark as BenchmarkProto
 from compiler_gym.service.proto import File
 from compiler_gym.util import llvm_tools
+from compiler_gym.util.processors import processors
 
 _NAME = r'@("(?:[^"\\]|\\..)*"|[-\w.$]+)'
 _DEFINED_FUNCTION = re.compile(rf"^define [^@\n]*{_NAME}\(", re.MULTILINE)
@@ -80,7 +80,7 @@ def split_benchmark_by_function(
         command = [str(llvm_tools.llvm_extract_path()), *selection, "-o", "-", "-"]
         return run_tool(command, timeout=timeout, stdin=program)
 
-    with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
+    with ThreadPoolExecutor(max_workers=processors()) as pool:
         parts = list(pool.map(extract, selections))
     return [_part(benchmark, index, part) for index, part in enumerate(parts)]
 

@@ -9,7 +9,6 @@ import pytest
 
 from compiler_gym.datasets import Benchmark, BenchmarkSource, BenchmarkUri, BenchmarkWithSource
 from compiler_gym.errors import ValidationError
-from compiler_gym.service.proto import Benchmark as BenchmarkProto
 
 URI = "benchmark://test-v0/program"
 
@@ -47,33 +46,9 @@ def benchmark():
     return Benchmark.from_file_contents(URI, b"abc")
 
 
-def test_from_file_contents(benchmark):
-    assert benchmark.uri == URI
-    assert benchmark.proto.uri == URI
-    assert benchmark.proto.program.contents == b"abc"
-    assert benchmark.sources == []
-
-
-def test_from_file(tmp_path):
-    (tmp_path / "a.bc").write_bytes(b"bitcode")
-    assert Benchmark.from_file(URI, tmp_path / "a.bc").proto.program.contents == b"bitcode"
-
-
 def test_from_missing_file(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"test-v0/program is missing: .*nowhere"):
         Benchmark.from_file(URI, tmp_path / "nowhere")
-
-
-def test_uri_becomes_canonical():
-    benchmark = Benchmark(BenchmarkProto(uri="test-v0/program"))
-    assert benchmark.uri == URI
-    assert benchmark.proto.uri == URI
-
-
-@pytest.mark.parametrize("uri", ["", "two words"])
-def test_malformed_uri(uri):
-    with pytest.raises(ValueError, match="Malformed benchmark URI"):
-        Benchmark.from_file_contents(uri, b"")
 
 
 def test_works_as_its_uri(benchmark):
@@ -146,21 +121,6 @@ def test_callbacks_are_listed(benchmark):
     assert benchmark.is_validatable()
 
 
-def test_errors_of_all_callbacks(env):
-    def none(env):
-        return None
-
-    def one(env):
-        return [ValidationError(type="one")]
-
-    def two(env):
-        yield ValidationError(type="two")
-        yield ValidationError(type="three")
-
-    benchmark = Benchmark(BenchmarkProto(uri=URI), validation_callbacks=[none, one, two])
-    assert {error.type for error in benchmark.validate(env)} == {"one", "two", "three"}
-
-
 def test_every_callback_has_a_fork(benchmark, env):
     seen = []
     for _ in range(10):
@@ -169,11 +129,6 @@ def test_every_callback_has_a_fork(benchmark, env):
     assert set(seen) == set(env.forks) and len(seen) == 10
     assert all(fork.closed for fork in env.forks)
     assert not env.closed
-
-
-def test_callbacks_without_environment(benchmark):
-    benchmark.add_validation_callback(lambda env: [ValidationError(type=str(env))])
-    assert [error.type for error in benchmark.validate(None)] == ["None"]
 
 
 def test_callbacks_run_in_parallel(benchmark, monkeypatch):
@@ -221,14 +176,6 @@ class TestCreate:
         assert benchmark.source == "int f();"
         assert benchmark.sources == [("function.c", b"int f();")]
 
-    @pytest.mark.parametrize("present", ["sort.bc", "sort.c"])
-    def test_missing_file(self, tmp_path, present):
-        (tmp_path / present).touch()
-        with pytest.raises(FileNotFoundError):
-            BenchmarkWithSource.create(
-                self.URI, tmp_path / "sort.bc", "sort.c", tmp_path / "sort.c"
-            )
-
 
 class TestCopy:
     """Changes of a copy do not affect the benchmark, and vice versa."""
@@ -239,15 +186,6 @@ class TestCopy:
         assert benchmark.proto.program.contents == b"abc"
         benchmark.proto.dynamic_config.run_cmd.argument.append("./a.out")
         assert not clone.proto.HasField("dynamic_config")
-
-    def test_lists(self):
-        benchmark = BenchmarkWithSource(BenchmarkProto(uri=URI), sources=[("a.c", b"a")])
-        clone = benchmark.copy()
-        assert type(clone) is BenchmarkWithSource and clone == benchmark
-        clone.add_source(BenchmarkSource("b.c", b"b"))
-        clone.add_validation_callback(lambda env: [])
-        assert len(benchmark.sources) == 1 and not benchmark.is_validatable()
-        assert len(clone.sources) == 2 and clone.source == "a"
 
     def test_digest_of_the_message(self, benchmark):
         digest = benchmark.digest()
@@ -265,10 +203,6 @@ class TestCopy:
         assert benchmark.has_message_of(Benchmark.from_file_contents(URI, b"abc"))
         clone.proto.program.contents = b"other"
         assert not clone.has_message_of(benchmark)
-
-    def test_pickle(self, benchmark):
-        clone = pickle.loads(pickle.dumps(benchmark.copy()))
-        assert clone == benchmark and clone.proto == benchmark.proto
 
 
 def test_benchmarks_uris_and_texts_compare():

@@ -1,12 +1,11 @@
 """Tests of compiler_gym.datasets.Dataset."""
 
 import itertools
-import pickle
 
 import numpy as np
 import pytest
 
-from compiler_gym.datasets import PARTS, Benchmark, BenchmarkUri, Dataset
+from compiler_gym.datasets import PARTS, BenchmarkUri, Dataset
 
 
 class Numbers(Dataset):
@@ -46,12 +45,6 @@ def test_attributes():
     assert repr(dataset) == "benchmark://numbers-v3"
     with pytest.deprecated_call():
         assert dataset.protocol == "benchmark"
-
-
-def test_support_for_running_and_validation():
-    dataset = Numbers(runnable="Partially", source="https://example.com/numbers")
-    assert dataset.runnable == "Partially"
-    assert dataset.source == "https://example.com/numbers"
 
 
 def test_default_scheme_and_no_version():
@@ -123,34 +116,8 @@ def test_containing_does_not_install():
     assert "benchmark://numbers-v3/2" not in Far()
 
 
-@pytest.mark.filterwarnings("error")
-def test_containing_ignores_foreign_uris():
-    class Careless(Numbers):
-        def _check_own(self, uri):
-            pass
-
-    assert "benchmark://numbers-v3/2" in Careless()
-    assert "benchmark://other-v0/2" not in Careless()
-
-
-def test_benchmark_class():
-    class Special(Benchmark):
-        pass
-
-    assert isinstance(Numbers(benchmark_class=Special)["numbers-v3/0"], Special)
-
-
 def test_dataset_without_benchmarks_is_true():
     assert Numbers(count=0)
-
-
-def test_random_benchmark_is_reproducible_and_covers_all():
-    dataset = Numbers()
-    first = [dataset.random_benchmark(np.random.default_rng(i)) for i in range(60)]
-    again = [dataset.random_benchmark(np.random.default_rng(i)) for i in range(60)]
-    assert first == again
-    assert set(first) == set(dataset.benchmarks())
-    assert dataset.random_benchmark() in set(dataset.benchmarks())
 
 
 def test_random_benchmark_of_an_empty_dataset():
@@ -184,13 +151,6 @@ def test_comparison():
         "benchmark://b-v0",
     ]
     assert len({Numbers(), Numbers()}) == 1
-
-
-def test_pickle(tmp_path):
-    dataset = Numbers(site_data_base=tmp_path)
-    duplicate = pickle.loads(pickle.dumps(dataset))
-    assert list(duplicate) == list(dataset)
-    assert duplicate.site_data_path == dataset.site_data_path
 
 
 class WithoutInit(Dataset):

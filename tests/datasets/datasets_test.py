@@ -7,13 +7,7 @@ from itertools import count, islice
 import numpy as np
 import pytest
 
-from compiler_gym.datasets import (
-    Benchmark,
-    BenchmarkUri,
-    Dataset,
-    Datasets,
-    round_robin_iterables,
-)
+from compiler_gym.datasets import Benchmark, BenchmarkUri, Dataset, Datasets
 from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.service.proto import Benchmark as BenchmarkProto
 from compiler_gym.service.proto import File
@@ -73,29 +67,6 @@ def test_order(datasets):
     assert list(datasets.datasets()) == VISIBLE
     assert list(datasets.datasets(with_deprecated=True)) == [*VISIBLE, "benchmark://old-v0"]
     assert len(datasets) == datasets.size == 3
-
-
-def test_look_up(datasets):
-    assert datasets.dataset("benchmark://a-v0") == "benchmark://a-v0"
-    assert datasets["a-v0"] == "benchmark://a-v0"
-    assert datasets["g-v0"] == "generator://g-v0"
-    assert datasets["benchmark://a-v0/2"] == "benchmark://a-v0"
-    assert datasets["old-v0"] == "benchmark://old-v0"
-    assert datasets.dataset(BenchmarkUri.from_string("a-v0/1")) == "benchmark://a-v0"
-    assert datasets.dataset(datasets["a-v0"]) is datasets["a-v0"]
-    assert "a-v0" in datasets and "old-v0" in datasets
-    assert "benchmark://g-v0" not in datasets and "two words" not in datasets
-
-
-def test_unknown_dataset(datasets):
-    with pytest.raises(LookupError) as info:
-        datasets["bencmark://a-v0"]
-    assert "There is no dataset 'bencmark://a-v0'. Did you mean benchmark://a-v0" in str(info.value)
-    assert "There are: generator://g-v0, benchmark://a-v0, benchmark://b-v0" in str(info.value)
-    with pytest.raises(LookupError, match="There are: none"):
-        Datasets()["x-v0"]
-    with pytest.raises(ValueError, match="Malformed"):
-        datasets["two words"]
 
 
 def test_add_and_remove(datasets):
@@ -222,21 +193,10 @@ def test_random_benchmark_by_size(datasets):
     assert frequencies["a-v0"] == pytest.approx(1500, abs=80)
 
 
-def test_random_benchmark_by_weights(datasets):
-    frequencies = _frequencies(datasets, weights={"g-v0": 4, "benchmark://a-v0": 1})
-    assert set(frequencies) == {"a-v0", "g-v0"}
-    assert frequencies["g-v0"] == pytest.approx(1600, abs=80)
-
-
 @pytest.mark.parametrize("weights", [{}, {"a-v0": 0}, {"a-v0": -1, "b-v0": 2}])
 def test_random_benchmark_with_bad_weights(datasets, weights):
     with pytest.raises(ValueError, match="no dataset to draw"):
         datasets.random_benchmark(weights=weights)
-
-
-def test_random_benchmark_with_unknown_weight(datasets):
-    with pytest.raises(LookupError, match="no dataset 'benchmark://x-v0"):
-        datasets.random_benchmark(weights={"x-v0": 1})
 
 
 def test_random_benchmark_is_reproducible(datasets):
@@ -257,27 +217,3 @@ def test_repr(datasets):
     datasets.remove("g-v0")
     datasets.remove("b-v0")
     assert repr(datasets) == "Datasets([benchmark://a-v0, benchmark://old-v0])"
-
-
-def test_benchmark_from_parsed_uri(datasets):
-    parsed = BenchmarkUri.from_string("generator://g-v0/1?x=2")
-    assert datasets.benchmark_from_parsed_uri(parsed) == "generator://g-v0/1?x=2"
-    with pytest.raises(LookupError, match="no dataset 'benchmark://g-v0"):
-        datasets.benchmark_from_parsed_uri(BenchmarkUri.from_string("benchmark://g-v0/1"))
-
-
-@pytest.mark.parametrize(
-    "iterables, expected",
-    [
-        ([], []),
-        ([[]], []),
-        ([[1, None, 3]], [1, None, 3]),
-        ([[1, 2, 3], [], [10], (n for n in (20, 21))], [1, 10, 20, 2, 21, 3]),
-    ],
-)
-def test_round_robin_iterables(iterables, expected):
-    assert list(round_robin_iterables(iterables)) == expected
-
-
-def test_round_robin_iterables_takes_no_more_than_needed():
-    assert list(islice(round_robin_iterables([count(), count(100)]), 5)) == [0, 100, 1, 101, 2]

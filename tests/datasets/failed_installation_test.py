@@ -181,20 +181,6 @@ def test_nothing_goes_wrong(place):
     assert place.server.ranges == [None]
 
 
-def test_killed_download_goes_on(place):
-    place.server.stop_at = (2 << 20) + 1000
-    process = place.begin()
-    assert place.server.is_stopped.wait(100)
-    (part,) = wait_for_file(place.cache / "downloads", "*.part", 2 << 20)
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
-    place.server.go_on.set()
-    assert part.stat().st_size == 2 << 20
-    assert place.install() == URIS
-    assert place.server.ranges == [None, f"bytes={2 << 20}-"]
-    assert is_whole(place)
-
-
 def wait_for_file(folder, pattern, size):
     """Waits for a file of a size."""
     for _ in range(3000):

@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from compiler_gym.datasets import Benchmark, Dataset, Datasets, FilesDataset
+from compiler_gym.datasets import Benchmark, Datasets, FilesDataset
 from compiler_gym.datasets.benchmark import KeptBenchmarks, fingerprint_of_file
 from compiler_gym.errors import ValidationError
 
@@ -101,32 +101,6 @@ def test_fingerprint_of_a_base_class_is_not_trusted(path):
     assert second[URI].proto.program.contents == b"first" * 3
 
 
-def test_deprecated_datasets_warn_each_time(path):
-    dataset = FilesDataset(
-        name="benchmark://mine-v0",
-        description="",
-        license="",
-        dataset_root=path.parent,
-        benchmark_file_suffix=".bc",
-        deprecated="use another one",
-    )
-    for _ in range(2):
-        with pytest.warns(DeprecationWarning, match="use another one"):
-            dataset.benchmark(URI)
-
-
-def test_no_cache_by_default():
-    class Counting(Dataset):
-        count = 0
-
-        def benchmark_from_parsed_uri(self, uri):
-            self.count += 1
-            return Benchmark.from_file_contents(uri, b"%d" % self.count)
-
-    dataset = Counting("benchmark://mine-v0", description="", license="")
-    assert [dataset[URI].proto.program.contents for _ in range(2)] == [b"1", b"2"]
-
-
 def program(number):
     return Benchmark.from_file_contents(f"benchmark://mine-v0/{number}", b"x" * 1000)
 
@@ -142,23 +116,6 @@ def test_the_last_ones_are_kept():
     for number in (0, 1, 2, 0, 3, 0, 1):
         use(number)
     assert made == [0, 1, 2, 3, 1]
-
-
-def test_too_large_to_keep():
-    kept = KeptBenchmarks(max_bytes=10)
-    for _ in range(2):
-        assert kept.get("key", lambda: program(1)) == "benchmark://mine-v0/1"
-
-
-def test_failures_are_not_kept():
-    kept = KeptBenchmarks(max_bytes=1_000_000)
-
-    def fail():
-        raise OSError("not now")
-
-    with pytest.raises(OSError, match="not now"):
-        kept.get("key", fail)
-    assert kept.get("key", lambda: program(1)) == "benchmark://mine-v0/1"
 
 
 def test_threads():

@@ -35,12 +35,6 @@ def test_containing(path):
         assert other not in names
 
 
-def test_nothing(tmp_path):
-    write_names(tmp_path / "names.txt", [])
-    names = NameList(tmp_path / "names.txt")
-    assert not names and list(names) == [] and "" not in names
-
-
 def test_shared_while_it_is_the_same_file(path, tmp_path):
     names = shared_names(path)
     assert shared_names(path) is names

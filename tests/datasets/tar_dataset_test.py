@@ -11,12 +11,7 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from compiler_gym.datasets import (
-    BenchmarkWithSource,
-    Datasets,
-    TarDataset,
-    TarDatasetWithManifest,
-)
+from compiler_gym.datasets import BenchmarkWithSource, TarDataset, TarDatasetWithManifest
 from compiler_gym.datasets import tar_dataset as module
 from compiler_gym.errors import DatasetInitError
 from compiler_gym.util.download import MIRROR_VARIABLE
@@ -74,45 +69,6 @@ URIS = ["benchmark://data-v0/a", "benchmark://data-v0/sub/b"]
 MANIFEST_URIS = ["benchmark://data-v0/sub/b", "benchmark://data-v0/a", "benchmark://data-v0/gone"]
 
 
-def test_install(source):
-    dataset = source.dataset()
-    assert not dataset.installed
-    assert dataset.size == 0
-    assert dataset.source == source.archive.as_uri()
-    dataset.install()
-    assert dataset.installed
-    assert dataset.size == 2
-    assert list(dataset.benchmark_uris()) == URIS
-    assert dataset["data-v0/sub/b"].proto.program.contents == b"2"
-    assert dataset.dataset_root == dataset.site_data_path / "contents"
-    assert source.dataset().installed
-
-
-@pytest.mark.parametrize(
-    "use",
-    [
-        lambda dataset: list(dataset.benchmark_uris()),
-        lambda dataset: dataset.benchmark("data-v0/a"),
-        lambda dataset: dataset.random_benchmark(np.random.default_rng(0)),
-    ],
-)
-def test_use_installs(source, use):
-    dataset = source.dataset()
-    assert use(dataset)
-    assert dataset.installed
-
-
-def test_containing_does_not_install(source):
-    dataset = source.dataset()
-    assert "data-v0/a" not in dataset  # Nobody knows yet.
-    assert "benchmark://data-v0" in Datasets([dataset])
-    assert not dataset.installed
-    assert not (source.archive.parent.parent / "cache").exists()
-    dataset.install()
-    assert "data-v0/a" in dataset and "benchmark://data-v0/sub/b?x=1" in dataset
-    assert "data-v0/c" not in dataset and "other-v0/a" not in dataset and "a b" not in dataset
-
-
 def test_containing_by_names_that_are_known_before(source):
     dataset = source.dataset(programs={"first": "a.bc"})
     assert "data-v0/first" in dataset
@@ -165,17 +121,6 @@ def test_failed_unpacking_cleans_up(source, monkeypatch):
     assert [p.name for p in dataset.site_data_path.parent.iterdir()] == [".data-v0.lock"]
 
 
-def test_a_new_checksum_installs_the_dataset_again(source):
-    source.dataset().install()
-    with tarfile.open(source.archive, "w:gz") as tar:
-        tar.addfile(tarfile.TarInfo("data-v0/new.bc"))
-    dataset = source.dataset(
-        tar_sha256=hashlib.sha256(source.archive.read_bytes()).hexdigest(), tar_compression="gz"
-    )
-    assert not dataset.installed
-    assert list(dataset.benchmark_uris()) == ["benchmark://data-v0/new"]
-
-
 def test_wrong_prefix(source):
     with pytest.raises(DatasetInitError, match="the archive has no files in 'other'"):
         source.dataset(strip_prefix="other").install()
@@ -198,22 +143,6 @@ def test_bad_arguments(source):
         source.dataset(tar_urls=[])
     with pytest.raises(ValueError, match="has no site data"):
         source.dataset(site_data_base=None)
-
-
-def test_message_without_network(source, monkeypatch):
-    # A proxy that refuses connections: nothing leaves this machine.
-    monkeypatch.setenv("https_proxy", "http://127.0.0.1:1")
-    monkeypatch.setenv("no_proxy", "")
-    url = "https://datasets.invalid/path/data.tar.bz2"
-    with pytest.raises(DatasetInitError) as info:
-        source.dataset(tar_urls=url).install()
-    message = str(info.value)
-    assert "Cannot install dataset benchmark://data-v0" in message
-    assert f"Cannot fetch {url} (Connection refused)" in message
-    assert "connect to the internet" in message
-    assert f"set {MIRROR_VARIABLE} to a directory" in message
-    assert "that holds data.tar.bz2" in message
-    assert "benchmark://kernels-v0" in message
 
 
 def test_mirror(source, monkeypatch):
@@ -239,12 +168,6 @@ def test_deprecated(source):
     dataset = source.dataset(deprecated="use another one")
     with pytest.warns(DeprecationWarning, match="use another one"):
         dataset.benchmark("data-v0/a")
-
-
-def test_pickle(source):
-    dataset = source.dataset_with_manifest()
-    duplicate = pickle.loads(pickle.dumps(dataset))
-    assert duplicate["data-v0/a"].proto.program.contents == b"1"
 
 
 def _count_installations(dataset):
@@ -297,20 +220,6 @@ def test_sources_are_compiled_once(source):
 class TestManifest:
     """The list of benchmarks."""
 
-    def test_listing_does_not_install(self, source):
-        dataset = source.dataset_with_manifest(size=7)
-        assert dataset.size == 7
-        assert list(dataset.benchmark_uris()) == MANIFEST_URIS
-        assert dataset.size == 3
-        assert not dataset.installed
-
-    def test_list_is_kept(self, source):
-        list(source.dataset_with_manifest().benchmark_uris())
-        source.manifest.unlink()
-        dataset = source.dataset_with_manifest(memoize_uris=False)
-        assert dataset.size == 3
-        assert list(dataset.benchmark_uris()) == MANIFEST_URIS
-
     def test_benchmark_installs(self, source):
         dataset = source.dataset_with_manifest()
         assert dataset["data-v0/a?x=1"].proto.program.contents == b"1"
@@ -336,10 +245,6 @@ class TestManifest:
         assert "data-v0/a" in dataset
         assert "data-v0/gone" not in dataset
 
-    def test_file_missing_from_archive(self, source):
-        with pytest.raises(LookupError, match="no benchmark 'benchmark://data-v0/gone'"):
-            source.dataset_with_manifest().benchmark("data-v0/gone")
-
     def test_uninstall(self, source):
         dataset = source.dataset_with_manifest()
         dataset.install()
@@ -347,16 +252,6 @@ class TestManifest:
         dataset.uninstall()
         assert dataset.size == 0
         assert [p.name for p in dataset.site_data_path.parent.iterdir()] == [".data-v0.lock"]
-
-    def test_random_benchmark(self, source):
-        dataset = source.dataset_with_manifest()
-        draws = []
-        for i in range(20):
-            try:
-                draws.append(str(dataset.random_benchmark(np.random.default_rng(i))))
-            except LookupError as error:  # The one that the archive lacks.
-                assert "gone" in str(error)
-        assert set(draws) == set(URIS)
 
     def test_drawing_does_not_go_through_the_list(self, source, monkeypatch):
         dataset = source.dataset_with_manifest()
@@ -367,10 +262,6 @@ class TestManifest:
         numbers = [np.random.default_rng(seed).integers(3) for seed in range(20)]
         assert draws == [uris[number] for number in numbers]
 
-    def test_list_is_in_memory_once(self, source):
-        names = source.dataset_with_manifest()._names()
-        assert source.dataset_with_manifest()._names() is names
-
     def test_list_is_not_pickled(self, source):
         lines = "\n".join(f"name-{number}" for number in range(10_000)).encode()
         source.manifest.write_bytes(lines)
@@ -380,23 +271,6 @@ class TestManifest:
         assert len(list(dataset.benchmark_uris())) == 10_000
         assert len(pickle.dumps(dataset)) < 10_000
 
-    def test_list_of_an_earlier_release(self, source):
-        lines = b"benchmark://data-v9/sub/b\nbenchmark://data-v9/a\n"
-        source.manifest.write_bytes(lines)
-        dataset = source.dataset_with_manifest(
-            manifest_sha256=hashlib.sha256(lines).hexdigest(), manifest_compression=""
-        )
-        assert list(dataset.benchmark_uris()) == MANIFEST_URIS[:2]
-
-    def test_nothing_on_the_list(self, source):
-        source.manifest.write_bytes(b"")
-        dataset = source.dataset_with_manifest(
-            manifest_sha256=hashlib.sha256(b"").hexdigest(), manifest_compression=""
-        )
-        assert list(dataset.benchmark_uris()) == []
-        with pytest.raises(ValueError, match="data-v0 is empty"):
-            dataset.random_benchmark()
-
     def test_damaged_list(self, source):
         data = bz2.compress(b"a\n")[:-8]
         source.manifest.write_bytes(data)
@@ -404,33 +278,9 @@ class TestManifest:
         with pytest.raises(DatasetInitError, match=r"Cannot unpack .* the list of benchmarks"):
             list(dataset.benchmark_uris())
 
-    def test_list_without_compression(self, source):
-        source.manifest.write_text("a\n")
-        dataset = source.dataset_with_manifest(
-            manifest_sha256=hashlib.sha256(b"a\n").hexdigest(), manifest_compression=""
-        )
-        assert list(dataset.benchmark_uris()) == ["benchmark://data-v0/a"]
-
     def test_message_without_network(self, source, monkeypatch):
         monkeypatch.setenv("https_proxy", "http://127.0.0.1:1")
         monkeypatch.setenv("no_proxy", "")
         dataset = source.dataset_with_manifest(manifest_urls="https://datasets.invalid/m.bz2")
         with pytest.raises(DatasetInitError, match=r"that holds m\.bz2"):
             list(dataset.benchmark_uris())
-
-
-def test_arguments_in_the_documented_order(source):
-    names = ("name", "description", "license", "site_data_base", "benchmark_file_suffix")
-    facts = {name: source.options[name] for name in names}
-    tar = (source.options["tar_urls"], source.options["tar_sha256"], "bz2", "data-v0")
-    assert list(TarDataset(*tar, **facts).benchmark_uris()) == URIS
-    listed = TarDatasetWithManifest(
-        [source.manifest.as_uri()],
-        source.manifest_options["manifest_sha256"],
-        "bz2",
-        tar_urls=tar[0],
-        tar_sha256=tar[1],
-        strip_prefix=tar[3],
-        **facts,
-    )
-    assert list(listed.benchmark_uris()) == MANIFEST_URIS

@@ -54,10 +54,6 @@ def test_round_trip(text):
     assert BenchmarkUri.canonicalize(text) == text
 
 
-def test_default_scheme():
-    assert BenchmarkUri.canonicalize("npb-v0/1") == "benchmark://npb-v0/1"
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -95,12 +91,6 @@ def test_works_as_its_text():
     assert uri.endswith(("/1", "/2")) and not uri.endswith("/3")
     assert sorted([uri, BenchmarkUri("benchmark", "a-v0")])[1] is uri
     assert repr(uri) == "BenchmarkUri('benchmark://b-v0/1')"
-
-
-def test_cannot_be_changed():
-    uri = BenchmarkUri.from_string("benchmark://b-v0/1")
-    with pytest.raises(AttributeError):
-        uri.path = "/2"
 
 
 def test_copies():

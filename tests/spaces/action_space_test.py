@@ -29,13 +29,6 @@ def test_stands_in_for_the_other(names):
         _ = names.no_such_attribute
 
 
-def test_contains(names):
-    assert names.contains(2)
-    assert 2 in names
-    assert not names.contains(3)
-    assert "a" not in names
-
-
 def test_sample(names):
     names.seed(0)
     samples = [names.sample() for _ in range(20)]

@@ -16,13 +16,6 @@ def space() -> Commandline:
     )
 
 
-def test_options_and_empty_flags():
-    assert space().to_string([0, 2, 0]) == "run -a -a end"
-    assert space().to_string([1, 1]) == "run --with 'x y' -b -b end"
-    assert space().to_string([]) == "run end"
-    assert space().to_string(2) == "run end"
-
-
 def test_a_macro_stands_for_several():
     macros = space().with_macros({"ab": ["a", 1], "twice": ["ab", "ab"]}, {"ab": "Both"})
     assert macros.n == 5

@@ -97,12 +97,6 @@ def test_permutation():
     assert space.sample().dtype == np.int64
 
 
-def test_permutation_is_not_any_sequence():
-    sequence = Sequence("x", (4, 4), np.int64, scalar_range=Scalar("r", 2, 5, np.int64))
-    assert sequence != make_permutation()
-    assert make_permutation() != sequence
-
-
 @pytest.mark.parametrize("dtype", [float, bool])
 def test_permutation_of_a_type_without_integers(dtype):
     with pytest.raises(TypeError, match="Permutation 'x' needs a range of integers"):

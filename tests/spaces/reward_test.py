@@ -14,19 +14,6 @@ from compiler_gym.service.proto import File
 from compiler_gym.spaces import DefaultRewardFromObservation, Reward, RuntimeReward
 
 
-def test_defaults():
-    reward = Reward("r")
-    assert reward.name == "r"
-    assert reward.observation_spaces == []
-    assert reward.range == (-math.inf, math.inf)
-    assert (reward.min, reward.max) == reward.range
-    assert reward.default_value == 0
-    assert reward.default_negates_returns is False
-    assert reward.success_threshold is None
-    assert reward.deterministic is False
-    assert reward.platform_dependent is True
-
-
 def test_attributes():
     reward = Reward(
         name="r",
@@ -93,12 +80,6 @@ def test_default_reward_from_observation():
     assert reward.update([0], [4.5], {}) == 4.5
 
 
-def test_default_reward_from_observation_options():
-    reward = DefaultRewardFromObservation("size", default_value=-1, deterministic=True)
-    assert reward.default_value == -1
-    assert reward.deterministic is True
-
-
 class View(dict):
     """Observations, counting how often each is asked for."""
 
@@ -128,16 +109,6 @@ def test_runtime_reward_attributes(runtime):
     assert RuntimeReward(1, 0, min, default_value=-3).default_value == -3
 
 
-def test_runtime_reward(runtime):
-    view = View(IsRunnable=True, Runtime=np.array([1.0, 2.0, 9.0]))
-    runtime.reset("benchmark://x", view)
-    assert runtime.update([0], [np.array([0.5, 1.5, 1.5])], view) == 0.5
-    assert runtime.update([0], [np.array([4.0, 4.0, 4.0])], view) == -2.5
-    runtime.reset("benchmark://x", view)
-    assert runtime.update([0], [[2.0, 2.0, 2.0]], view) == 0
-    assert view.counts["Runtime"] == 1
-
-
 def test_runtime_reward_of_another_benchmark(runtime):
     runtime.reset("benchmark://x", View(IsRunnable=True, Runtime=[1.0, 1.0, 1.0]))
     runtime.reset("benchmark://y", View(IsRunnable=True, Runtime=[5.0, 5.0, 5.0]))
@@ -152,32 +123,12 @@ def program(uri: str, contents: bytes = b"", run: str = "") -> Benchmark:
     return Benchmark(proto)
 
 
-@pytest.mark.parametrize(
-    "other",
-    [program("benchmark://a-v0/x", b"another"), program("benchmark://a-v0/x", b"one", "./a.out 2")],
-)
-def test_runtime_reward_of_another_program_of_the_same_name(runtime, other):
-    runtime.reset(
-        program("benchmark://a-v0/x", b"one", "./a.out"),
-        View(IsRunnable=True, Runtime=[1.0, 1.0, 1.0]),
-    )
-    runtime.reset(other, View(IsRunnable=True, Runtime=[5.0, 5.0, 5.0]))
-    assert runtime.update([0], [[4.0, 4.0, 4.0]], {}) == 1
-
-
 def test_runtime_reward_of_a_program_that_was_changed(runtime):
     benchmark = program("benchmark://a-v0/x", b"one", "./a.out")
     runtime.reset(benchmark, View(IsRunnable=True, Runtime=[1.0, 1.0, 1.0]))
     benchmark.proto.dynamic_config.run_cmd.argument.append("--slowly")
     runtime.reset(benchmark, View(IsRunnable=True, Runtime=[5.0, 5.0, 5.0]))
     assert runtime.update([0], [[4.0, 4.0, 4.0]], {}) == 1
-
-
-def test_runtime_reward_of_the_same_program_by_another_name(runtime):
-    view = View(IsRunnable=True, Runtime=[1.0, 1.0, 1.0])
-    for name in ("x", "y"):
-        runtime.reset(program(f"benchmark://a-v0/{name}", b"one", "./a.out"), view)
-    assert view.counts["Runtime"] == 1
 
 
 def test_runtime_reward_needs_a_runnable_benchmark(runtime):

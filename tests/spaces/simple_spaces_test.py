@@ -1,24 +1,13 @@
 """Discrete, Box, Dict and Tuple: gymnasium's spaces with names."""
 
 import copy
-import json
 import pickle
 
 import gymnasium
 import numpy as np
 import pytest
 
-from compiler_gym.spaces import (
-    ActionSpace,
-    Box,
-    Commandline,
-    CommandlineFlag,
-    Dict,
-    Discrete,
-    NamedDiscrete,
-    Scalar,
-    Tuple,
-)
+from compiler_gym.spaces import Box, Dict, Discrete, Scalar, Tuple
 
 
 def box(name="b", high=5):
@@ -82,41 +71,6 @@ def test_discrete():
         Discrete(0, "x")
 
 
-@pytest.mark.parametrize(
-    "space",
-    [
-        Discrete(3, "x"),
-        NamedDiscrete(["a", "b"], "x"),
-        Commandline([CommandlineFlag("a", "-a"), CommandlineFlag("b", "-b")], "x"),
-        ActionSpace(gymnasium.spaces.Discrete(5)),
-        ActionSpace(Scalar("x", 0, 5, np.int64)),
-    ],
-    ids=lambda space: type(space).__name__,
-)
-def test_numbers_are_plain_integers(space):
-    sample = space.sample()
-    assert type(sample) is int
-    assert json.loads(json.dumps(sample)) == int(repr(sample)) == sample
-    if hasattr(space, "n"):
-        mask = np.ones(space.n, np.int8)
-        assert [type(each) for each in (space.n, space.start, space.sample(mask))] == [int] * 3
-
-
-def test_box():
-    space = Box(np.array([0, -1]), np.array([1, 9]), "x", dtype=np.int64)
-    assert space.shape == (2,)
-    assert space.low.tolist() == [0, -1]
-    assert np.array([1, 9]) in space
-    assert np.array([2, 0]) not in space
-    assert np.array([0, 0, 0]) not in space
-    assert np.array([0.5, 0]) not in space
-
-
-def test_box_without_values():
-    with pytest.raises(ValueError):
-        Box(np.array([0, 2]), np.array([1, 1]), "x", dtype=np.int64)
-
-
 @pytest.mark.filterwarnings("error")
 def test_lists_in_a_box():
     integers = Box(np.array([0, -1]), np.array([1, 9]), "x", dtype=np.int8)
@@ -145,19 +99,6 @@ def test_samples_of_unbounded_integer_box():
     samples = np.array([space.sample() for _ in range(100)])
     assert all(sample in space for sample in samples)
     assert len(np.unique(samples)) > 2
-
-
-def test_dict_keeps_its_order():
-    space = Dict({"b": Discrete(2), "a": Discrete(3)}, "x")
-    assert list(space) == ["b", "a"]
-    assert list(space.sample()) == ["b", "a"]
-    assert space["a"] == Discrete(3)
-    assert {"a": 2, "b": 1} in space
-    assert {"a": 2} not in space
-    assert {"a": 3, "b": 1} not in space
-    assert repr(space) == (
-        "Dict({'b': Discrete(n=2, name=None), 'a': Discrete(n=3, name=None)}, name='x')"
-    )
 
 
 def test_tuple():

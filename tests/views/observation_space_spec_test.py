@@ -10,13 +10,12 @@ from compiler_gym.service.proto import (
     DoubleRange,
     Event,
     Int64Box,
-    Int64Range,
     Int64Tensor,
     ObservationSpace,
     Space,
     StringSpace,
 )
-from compiler_gym.spaces import Box, Scalar, Sequence
+from compiler_gym.spaces import Box, Scalar
 from compiler_gym.views import ObservationSpaceSpec
 
 
@@ -61,36 +60,6 @@ def test_from_proto(box):
     assert value.dtype == np.int64
     assert box.space.contains(value)
     assert box.to_string(value) == "[4 5 6]"
-
-
-def test_string():
-    spec = ObservationSpaceSpec.from_proto(
-        0,
-        ObservationSpace(
-            name="Ir",
-            space=Space(string_value=StringSpace(length_range=Int64Range(min=0))),
-            platform_dependent=True,
-        ),
-    )
-    assert spec.default_value is None
-    assert isinstance(spec.space, Sequence)
-    assert spec.translate(Event(string_value="define")) == "define"
-    assert spec.to_string("define") == "define"
-    assert not spec.deterministic
-    assert spec.platform_dependent
-
-
-def test_exact_space_counts_rather_than_that_for_older_clients():
-    spec = ObservationSpaceSpec.from_proto(
-        0,
-        ObservationSpace(
-            name="Cost",
-            space=Space(string_value=StringSpace(length_range=Int64Range(min=0))),
-            exact_space=Space(double_value=DoubleRange(min=0)),
-        ),
-    )
-    assert spec.space == Scalar(name="Cost", min=0, max=np.inf, dtype=np.float64)
-    assert spec.translate(Event(double_value=2)) == 2
 
 
 def test_default_of_zero_is_kept():
@@ -170,47 +139,3 @@ def test_copies(box):
     for spec in (copy.deepcopy(derived), pickle.loads(pickle.dumps(derived))):
         assert spec == derived
         assert spec.translate(event) == 15
-
-
-def test_defaults_are_made_when_they_are_used(box):
-    made = []
-
-    def make_default():
-        made.append(1)
-        return [len(made)]
-
-    derived = box.make_derived_space(id="D", translate=total, make_default=make_default)
-    further = derived.make_derived_space(id="E", translate=total)
-    assert not made
-    assert derived.default_value == [1]
-    assert further.default_value == 2
-
-
-def test_callers_may_change_their_copy_of_a_default(box):
-    derived = box.make_derived_space(id="D", translate=total, default_value=[1])
-    derived.default_value.append(2)
-    assert derived.default_value == [1]
-    box.default_value[0] = 100
-    assert box.default_value[0] == 1
-
-
-def test_arguments_in_the_documented_order():
-    default = [1, 2]
-    spec = ObservationSpaceSpec(
-        "Total", 4, Scalar("Total", 0), lambda event: event.int64_value, hex, True, False, default
-    )
-    assert (spec.id, spec.index, spec.space) == ("Total", 4, Scalar("Total", 0))
-    assert spec.translate(Event(int64_value=7)) == 7
-    assert spec.to_string(10) == "0xa"
-    assert (spec.deterministic, spec.platform_dependent) == (True, False)
-    assert spec.default_value == [1, 2]
-    spec.default_value.append(3)  # Callers may change what they get.
-    assert spec.default_value == [1, 2]
-    derived = spec.make_derived_space(id="Length", translate=len)
-    assert derived.default_value == 2
-
-
-def test_without_default():
-    spec = ObservationSpaceSpec("A", 0, Scalar("A"), str, str, True, False)
-    assert spec.default_value is None
-    assert pickle.loads(pickle.dumps(spec)).default_value is None

@@ -60,12 +60,6 @@ def test_spaces(view):
     assert repr(view) == "ObservationView[Count, Ir]"
 
 
-def test_spaces_that_are_described_already(view, env):
-    other = ObservationView(env.raw_step, view.spaces.values())
-    assert other.spaces == view.spaces
-    assert other["Count"] == 7
-
-
 def test_items_and_methods(view, env):
     assert view["Ir"] == "define"
     assert view.Ir() == "define"
@@ -80,33 +74,6 @@ def test_several_in_one_request(view, env):
     assert view.observe(["Count", "Ir", "Count"]) == [7, "define", 7]
     assert view.observe([]) == []
     assert env.requests == [["Count", "Ir", "Count"], []]
-
-
-def test_unknown_space(view, env):
-    with pytest.raises(KeyError, match=r"no observation space 'count'. Did you mean Count\?"):
-        view["count"]
-    with pytest.raises(KeyError, match="There are: Ir, Count"):
-        view["Autophase"]
-    with pytest.raises(KeyError, match="There are: none"):
-        ObservationView(env.raw_step, [])["Ir"]
-    with pytest.raises(AttributeError, match=r"no attribute count\. Did you mean Count"):
-        view.count()
-    assert env.requests == []
-
-
-def test_before_reset(view, env):
-    env.in_episode = False
-    with pytest.raises(SessionNotFound, match=r"call env.reset\(\) first"):
-        view["Ir"]
-    with pytest.raises(SessionNotFound):
-        view.observe([])
-
-
-def test_failure_of_the_service(view, env):
-    env.done = True
-    env.info = {"error_type": "ServiceIsClosed", "error_details": "signal 11"}
-    with pytest.raises(ServiceError, match="observation Ir: ServiceIsClosed: signal 11"):
-        view["Ir"]
 
 
 def test_end_of_episode(view, env):

@@ -1,7 +1,5 @@
 """Tests of compiler_gym.views.RewardView."""
 
-import copy
-
 import pytest
 
 from compiler_gym.datasets import Benchmark
@@ -71,13 +69,6 @@ def test_items_and_methods_advance_the_reward(view, env):
     assert view.Cost() == 0
 
 
-def test_update_arguments(env):
-    reward = Recorder(observation_spaces=["Cost", "Cost"])
-    view = RewardView([reward], env.observation)
-    assert view["Recorder"] == 1
-    assert reward.updates == [([], [10, 10], env.observation)]
-
-
 def test_reset(view, env):
     other = FakeEnv()
     other.cost = 3
@@ -115,10 +106,3 @@ def test_add_space(view):
     with pytest.warns(UserWarning, match="Replacing the reward space New"):
         view.add_space(replacement)
     assert view.spaces["New"] is replacement
-
-
-def test_copy(view):
-    duplicate = copy.copy(view)
-    duplicate.spaces = copy.deepcopy(view.spaces)
-    assert duplicate["Cost"] == 10
-    assert view["Cost"] == 10

@@ -47,11 +47,6 @@ def test_read_from_the_environment(monkeypatch, text, level):
     assert get_debug_level() == level
 
 
-def test_unset(monkeypatch):
-    monkeypatch.delenv("COMPILER_GYM_DEBUG")
-    assert get_debug_level() == 0
-
-
 def test_malformed(monkeypatch):
     monkeypatch.setenv("COMPILER_GYM_DEBUG", "verbose")
     with pytest.raises(ValueError, match=r"COMPILER_GYM_DEBUG is to be a number .* is 'verbose'"):

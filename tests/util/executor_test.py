@@ -11,13 +11,6 @@ import pytest
 from compiler_gym.util.executor import Executor
 
 
-def test_defaults():
-    executor = Executor(type="local")
-    assert executor.type is Executor.Type.LOCAL
-    assert (executor.slurm_partition, executor.cpus, executor.gpus) == (None, 1, 0)
-    assert (executor.timeout_hours, executor.block) == (12, False)
-
-
 @pytest.mark.parametrize("values", [{"type": "cloud"}, {"type": "local", "cpus": 0}, {}])
 def test_wrong_values(values):
     with pytest.raises(ValueError, match="validation error"):

@@ -36,13 +36,6 @@ def _acquired_in_thread(path, timeout):
     return acquired
 
 
-def test_need_not_wait(lock_path):
-    with file_lock(lock_path), pytest.raises(BlockingIOError), file_lock(lock_path, wait=False):
-        pass
-    with file_lock(lock_path, wait=False):
-        pass
-
-
 def test_excludes_threads(lock_path):
     with file_lock(lock_path):
         acquired = _acquired_in_thread(lock_path, timeout=0.1)
@@ -62,12 +55,6 @@ def test_excludes_processes_and_ends_with_them(lock_path):
         assert not acquired.is_set()
         holder.kill()
         assert acquired.wait(100)
-
-
-def test_released_after_exception(lock_path):
-    with pytest.raises(KeyError), file_lock(lock_path):
-        raise KeyError
-    assert _acquired_in_thread(lock_path, timeout=100).is_set()
 
 
 def test_a_directory_can_be_locked_and_nothing_is_left(tmp_path):

@@ -23,16 +23,3 @@ def test_prints_once_however_often_it_is_called(logger, capsys):
     assert err.count("the message") == 1
     assert "INFO compiler_gym.test] the message" in err
     assert "not this one" not in err
-
-
-def test_other_handlers_stay(logger):
-    other = logging.NullHandler()
-    logger.addHandler(other)
-    init_logging(logging.INFO, logger)
-    assert other in logger.handlers
-
-
-def test_level_of_the_environment(logger, monkeypatch):
-    monkeypatch.setenv("COMPILER_GYM_DEBUG", "2")
-    init_logging(logger=logger)
-    assert logger.level == logging.INFO

@@ -38,14 +38,6 @@ def test_files_that_are_not_executable_are_skipped(places):
     assert find_service_binary("the-service") == places[-1]
 
 
-def test_other_package(tmp_path, places):
-    path = tmp_path / "source/bazel-bin/tests/x/toy"
-    make_executable(path)
-    assert find_service_binary("toy", package="tests/x") == path
-    with pytest.raises(EnvironmentNotSupported, match=r"`bazel build //tests/x:missing`"):
-        find_service_binary("missing", package="tests/x")
-
-
 def test_files_beside_the_service(places):
     assert find_service_file("the-service") is None
     places[1].parent.mkdir(parents=True)
@@ -61,14 +53,6 @@ def test_companion_package(places, monkeypatch, tmp_path):
     assert find_service_binary("the-service", "mlir_service") == companion / "the-service"
     with pytest.raises(EnvironmentNotSupported, match=r"pip install 'compiler_gym\[mlir\]'"):
         find_service_binary("missing", "mlir_service")
-
-
-def test_missing(places):
-    with pytest.raises(EnvironmentNotSupported) as error:
-        find_service_binary("the-service")
-    text = str(error.value)
-    assert "the-service has not been built. Run `bazel build //llvm_service` in" in text
-    assert all(str(place) in text for place in places)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from compiler_gym.util.shell_format import emph, indent, join_cmd, plural
+from compiler_gym.util.shell_format import emph, join_cmd, plural
 
 
 @pytest.mark.parametrize(
@@ -20,11 +20,6 @@ from compiler_gym.util.shell_format import emph, indent, join_cmd, plural
 )
 def test_plural(arguments, text):
     assert plural(*arguments) == text
-
-
-def test_indent():
-    assert indent("a\nb", n=2) == "  a\n  b"
-    assert indent("a") == "    a"
 
 
 def test_join_cmd():

@@ -13,11 +13,6 @@ def test_library():
     assert tabulate(ROWS, tablefmt="plain", floatfmt=".2f").endswith("2.50")
 
 
-def test_csv():
-    assert tabulate(ROWS, ("x", "y"), tablefmt="csv") == 'x,y\na,1\n"b, c",2.5'
-    assert tabulate(iter(ROWS), tablefmt="csv") == 'a,1\n"b, c",2.5'
-
-
 def test_tsv():
     assert tabulate(ROWS, ("x", "y"), "tsv") == "x\ty\na\t1\nb, c\t2.5"
 

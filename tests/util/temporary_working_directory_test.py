@@ -24,13 +24,3 @@ def test_given_directory_stays(tmp_path):
         raise KeyError
     assert Path.cwd() == former
     assert tmp_path.is_dir()
-
-
-def test_missing_directory(tmp_path):
-    former = Path.cwd()
-    with (
-        pytest.raises(FileNotFoundError),
-        temporary_working_directory(tmp_path / "missing"),
-    ):
-        pass
-    assert Path.cwd() == former

@@ -59,22 +59,6 @@ def test_timer(clock):
     assert lines == ["Did it in 2.000s"]
 
 
-def test_timer_without_label_is_silent(clock, capsys):
-    with Timer() as timer:
-        clock.now += 1
-    assert timer.time == 1
-    assert capsys.readouterr().out == ""
-
-
-def test_timer_before_the_start_and_after_reset(clock):
-    timer = Timer()
-    assert timer.time == 0
-    clock.now += 1
-    timer.reset()
-    clock.now += 3
-    assert timer.time == 3
-
-
 def test_timer_measures_blocks_that_fail(clock):
     timer = Timer()
     with pytest.raises(KeyError), timer:

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from compiler_gym.util.truncate import truncate, truncate_lines
+from compiler_gym.util.truncate import truncate
 
 
 @pytest.mark.parametrize(
@@ -37,10 +37,6 @@ def test_limits_always_hold():
             lines = truncate(text, length, count, tail).split("\n")
             assert len(lines) <= count
             assert max(map(len, lines)) <= length
-
-
-def test_truncate_lines():
-    assert truncate_lines(iter(["one", "two", "three"]), max_lines=2) == "one\ntwo..."
 
 
 @pytest.mark.parametrize("options", [{"max_line_len": 2}, {"max_lines": 0}])

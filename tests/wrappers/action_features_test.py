@@ -57,19 +57,6 @@ class TestActionHistogram:
         assert env.observation_space.shape == (FEATURES + 3,)
         assert (env.observation_space.low.min(), env.observation_space.high[-1]) == (0, np.inf)
 
-    def test_all_actions_of_llvm(self, small):
-        env = ActionHistogram(small)
-        env.reset()
-        observation = env.step("gvn")[0]
-        assert observation.nonzero()[0].tolist() == [env.action_space["gvn"]]
-        assert observation in env.observation_space
-
-    def test_observations_by_name_are_not_replaced(self, few):
-        env = ActionHistogram(few)
-        env.reset()
-        (count,) = env.step(0, observation_spaces=["IrInstructionCount"])[0]
-        assert count == env.observation["IrInstructionCount"]
-
     def test_actions_that_are_undone_do_not_count(self, few):
         env = ForkOnStep(ActionHistogram(few))
         env.reset()
@@ -90,17 +77,6 @@ class TestActionHistogram:
         env.observation_space = "AutophaseDict"
         assert env.reset().shape == env.observation_space.shape == (FEATURES + 3,)
 
-    def test_failure(self, few):
-        few.observation_space = "Autophase"
-        env = GymnasiumEnv(ActionHistogram(few))
-        env.reset()
-        observation, _, _, truncated, _ = env.step(2, timeout=1e-6)
-        assert truncated
-        assert observation in env.observation_space
-        expected = few.reset()
-        np.testing.assert_array_equal(observation[:FEATURES], expected)
-        assert observation[FEATURES:].tolist() == [0, 0, 1]
-
     def test_autophase_norm_belongs_inside(self, few):
         env = ActionHistogram(AutophaseNorm(few))
         assert env.reset() in env.observation_space
@@ -109,17 +85,6 @@ class TestActionHistogram:
 
 
 class TestLastActions:
-    def test_order(self, few):
-        env = LastActions(few, 2)
-        assert env.reset().tolist() == [0] * 6
-        assert env.step(2)[0].tolist() == one_hot(2) + [0] * 3
-        assert env.step(0)[0].tolist() == one_hot(0, 2)
-        assert env.step(1)[0].tolist() == one_hot(1, 0)
-        assert env.step(1)[0] in env.observation_space
-        space = env.observation_space
-        assert (space.shape, space.dtype, space.name) == ((6,), np.float32, "LastActions")
-        assert (space.low.max(), space.high.min(), space.high.max()) == (0, 1, 1)
-
     def test_count(self, few):
         with pytest.raises(ValueError, match="at least 1, got 0"):
             LastActions(few, 0)

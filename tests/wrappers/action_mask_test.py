@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from compiler_gym.envs import GymnasiumEnv
 from compiler_gym.errors import SessionLost
 from compiler_gym.wrappers import ActionMask, ConstrainedCommandline, ForkOnStep
 
@@ -17,12 +16,6 @@ def env(small):
     with ActionMask(few) as env:
         env.reset()
         yield env
-
-
-def test_form(env):
-    mask = env.action_masks()
-    assert (mask.dtype, mask.shape) == (bool, (3,))
-    assert mask.all()
 
 
 def test_idle_actions_until_the_program_changes(env):
@@ -40,14 +33,6 @@ def test_idle_actions_until_the_program_changes(env):
     assert env.action_masks().tolist() == [False, False, True]
     env.reset()
     assert env.action_masks().all()
-
-
-def test_names(small):
-    env = ActionMask(small)
-    env.reset()
-    env.step("div-rem-pairs")
-    masked = env.action_space["div-rem-pairs"]
-    assert np.flatnonzero(~env.action_masks()).tolist() == [masked]
 
 
 def test_there_is_always_a_choice(env):
@@ -108,25 +93,6 @@ def test_recovered_from_a_kill(env, monkeypatch):
     info = env.step(MEM2REG)[3]
     assert (info["recovered"], info["error_type"]) == (True, "SessionLost")
     assert info["action_mask"].all()
-
-
-def test_fork(env):
-    env.step(DIV_REM)
-    with env.fork() as fork:
-        assert fork.action_masks().tolist() == [True, False, True]
-        fork.step(MEM2REG)
-        assert fork.action_masks().all()
-    assert env.action_masks().tolist() == [True, False, True]
-
-
-def test_behind_gymnasium(env):
-    env.unwrapped.reward_space = "IrInstructionCount"
-    env.unwrapped.observation_space = "Autophase"
-    adapter = GymnasiumEnv(env)
-    assert adapter.reset()[1]["action_mask"].all()
-    mask = adapter.step(DIV_REM)[4]["action_mask"]
-    assert mask.tolist() == adapter.get_wrapper_attr("action_masks")().tolist()
-    assert adapter.action_space.sample(mask=mask.astype(np.int8)) != DIV_REM
 
 
 def test_actions_without_numbers(small):

@@ -28,25 +28,10 @@ def test_values(env):
     assert observation in env.observation_space
 
 
-def test_space(env):
-    space = AutophaseNorm(env).observation_space
-    assert (space.shape, space.dtype, space.name) == ((56,), np.float32, "AutophaseNorm")
-    assert (space.low.min(), space.high.max()) == (0, np.inf)
-
-
 def test_each_episode_has_its_divisor(env):
     env = AutophaseNorm(env)
     for name in ("fft", "sha256", "fft"):
         assert env.reset(f"benchmark://kernels-v0/{name}")[TOTAL] == 1
-
-
-def test_fork(env):
-    env = AutophaseNorm(env)
-    env.reset()
-    env.step(env.action_space["mem2reg"])
-    with env.fork() as fork:
-        action = env.action_space["gvn"]
-        np.testing.assert_array_equal(fork.step(action)[0], env.step(action)[0])
 
 
 def test_another_observation(env):

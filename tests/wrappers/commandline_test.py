@@ -2,22 +2,11 @@
 
 import pytest
 
-from compiler_gym.envs import GymnasiumEnv
-from compiler_gym.spaces import CommandlineFlag
 from compiler_gym.wrappers import CommandlineWithTerminalAction, ConstrainedCommandline
 from tests.service.toy_service import make_toy_env
 
 
 class TestTerminalAction:
-    def test_space(self, small):
-        env = CommandlineWithTerminalAction(small)
-        inside = small.action_space
-        assert env.action_space.n == inside.n + 1
-        assert env.action_space.names[:-1] == inside.names
-        assert env.action_space.names[-1] == "end-of-episode"
-        assert env.action_space.name == f"CommandlineWithTerminalAction<{inside.name}>"
-        assert env.action_space["mem2reg"] == inside["mem2reg"]
-
     def test_ends_the_episode(self, small):
         env = CommandlineWithTerminalAction(small)
         env.observation_space = "IrInstructionCount"
@@ -42,20 +31,6 @@ class TestTerminalAction:
         assert info["terminal_action"]
         assert env.actions == [mem2reg]
 
-    def test_command_line_is_that_of_the_compiler(self, small):
-        env = CommandlineWithTerminalAction(small)
-        env.reset()
-        actions = [env.action_space["mem2reg"], env.action_space.n - 1]
-        env.multistep(actions)
-        assert env.action_space.to_string(actions) == env.commandline()
-        assert env.commandline_to_actions(env.commandline()) == actions[:1]
-
-    def test_another_terminal_action(self, small):
-        flag = CommandlineFlag(name="stop", flag="", description="That is all")
-        env = CommandlineWithTerminalAction(small, terminal=flag)
-        assert env.action_space["stop"] == env.action_space.n - 1
-        assert env.action_space.descriptions[-1] == "That is all"
-
     def test_another_action_space(self, small):
         env = CommandlineWithTerminalAction(small)
         env.reset(action_space="Legacy124")
@@ -66,41 +41,9 @@ class TestTerminalAction:
         assert env.action_space.name == "CommandlineWithTerminalAction<PassesAll>"
         assert env.step(small.action_space.n)[2]
 
-    def test_fork(self, small):
-        env = CommandlineWithTerminalAction(small)
-        env.reset()
-        env.seed(3)
-        with env.fork() as fork:
-            samples = [fork.action_space.sample() for _ in range(5)]
-            assert samples == [env.action_space.sample() for _ in range(5)]
-            assert fork.step(fork.action_space.n - 1)[2]
-            assert not env.step(0)[2]
-
-    def test_gymnasium(self, small):
-        env = GymnasiumEnv(CommandlineWithTerminalAction(small))
-        env.reset(seed=0)
-        _, _, terminated, truncated, _ = env.step(env.action_space["end-of-episode"])
-        assert (terminated, truncated) == (True, False)
-
 
 class TestConstrained:
     FLAGS = ("-mem2reg", "-reg2mem")
-
-    def test_space(self, small):
-        env = ConstrainedCommandline(env=small, flags=self.FLAGS, name="Test")
-        assert env.action_space.n == 2
-        assert env.action_space.name == "Test"
-        assert env.action_space["mem2reg"] == 0
-        assert ConstrainedCommandline(small, self.FLAGS).action_space.name == (
-            f"ConstrainedCommandline<{small.action_space.name}>"
-        )
-
-    def test_translation(self, small):
-        env = ConstrainedCommandline(small, self.FLAGS)
-        inside = [small.action_space[flag] for flag in self.FLAGS]
-        assert env.action(0) == inside[0]
-        assert env.action([1, 0]) == inside[::-1]
-        assert [env.reverse_action(each) for each in inside] == [0, 1]
 
     def test_steps(self, small):
         env = ConstrainedCommandline(small, self.FLAGS)
@@ -111,14 +54,6 @@ class TestConstrained:
         assert small.actions == env.action([0, 1, 1])
         assert env.commandline_to_actions(env.commandline()) == [0, 1, 1]
         assert env.validate().okay()
-
-    @pytest.mark.parametrize("action", [2, -1, 0.5])
-    def test_no_such_action(self, small, action):
-        env = ConstrainedCommandline(small, self.FLAGS)
-        env.reset()
-        with pytest.raises(ValueError, match="ConstrainedCommandline<"):
-            env.step(action)
-        assert env.actions == []
 
     def test_no_such_flag(self, small):
         with pytest.raises(LookupError, match="no-such-pass"):
@@ -137,23 +72,6 @@ class TestConstrained:
         env.reset(action_space="Legacy124")
         assert env.action_space.name == "ConstrainedCommandline<Legacy124>"
         env.step(0)
-        assert small.actions == [small.action_space["mem2reg"]]
-
-    def test_fork(self, small):
-        env = ConstrainedCommandline(small, self.FLAGS)
-        env.reset()
-        env.step(1)
-        with env.fork() as fork:
-            assert fork.action_space == env.action_space
-            fork.step(0)
-            assert fork.actions == [1, 0]
-            assert env.actions == [1]
-
-    def test_terminal_action_around(self, small):
-        env = CommandlineWithTerminalAction(ConstrainedCommandline(small, self.FLAGS))
-        env.reset()
-        assert env.action_space.n == 3
-        assert env.multistep([0, 2])[2]
         assert small.actions == [small.action_space["mem2reg"]]
 
     def test_another_kind_of_action_space(self):

@@ -4,13 +4,11 @@ import gymnasium
 import numpy as np
 import pytest
 
-from compiler_gym.envs import GymnasiumEnv
 from compiler_gym.wrappers import (
     ActionWrapper,
     CompilerEnvWrapper,
     ObservationWrapper,
     RewardWrapper,
-    TimeLimit,
 )
 
 PASSES = ["mem2reg", "instcombine", "simplifycfg"]
@@ -58,16 +56,6 @@ class TestActions:
         assert [env.reverse_action(action) for action in inside] == [0, 1, 2]
         assert env.commandline() == small.commandline()
 
-    def test_space(self, small):
-        env = Few(small)
-        assert env.action_space == gymnasium.spaces.Discrete(3)
-        assert small.action_space.n > 50
-        env.seed(7)
-        samples = [env.action_space.sample() for _ in range(20)]
-        env.seed(7)
-        assert samples == [env.action_space.sample() for _ in range(20)]
-        assert set(samples) == {0, 1, 2}
-
     def test_spaces_of_the_environment_inside(self, small):
         env = Few(small)
         env.action_space = "PassesAll"
@@ -75,16 +63,6 @@ class TestActions:
         env.action_space = env.action_space.with_macros({"both": ["mem2reg", "instcombine"]})
         assert env.action_space is small.action_space
         assert small.action_space["both"] == small.action_space.n - 1
-
-    def test_fork(self, small):
-        env = Few(small)
-        env.reset()
-        with env.fork() as fork:
-            assert type(fork) is Few
-            fork.step(0)
-            assert (len(fork.actions), len(env.actions)) == (1, 0)
-            assert fork.action_space == env.action_space
-            assert fork.action_space is not env.action_space
 
     def test_nothing_to_reverse_with(self, small):
         class Identity(ActionWrapper):
@@ -120,22 +98,6 @@ class TestObservations:
         assert small.observation_space_spec == "InstCount"
         assert env.observation_space is small.observation_space
 
-    def test_without_a_default_observation(self, small):
-        class Length(ObservationWrapper):
-            def convert_observation(self, observation):
-                assert observation is None
-                return len(self.actions)
-
-        env = Length(small)
-        assert env.reset() == 0
-        assert env.multistep([0, 0])[0] == 2
-
-    def test_fork(self, small):
-        env = Share(small)
-        before = env.reset()
-        with env.fork() as fork:
-            np.testing.assert_array_equal(fork.multistep([])[0], before)
-
 
 class TestRewards:
     def test_reward_of_the_episode(self, small):
@@ -163,16 +125,6 @@ class TestRewards:
         assert reward == 4 * small.step(small.action_space["mem2reg"])[1] > 0
         assert env.episode_reward == reward / 4
 
-    def test_values_by_name_are_not_converted(self, small):
-        small.reward_space = "IrInstructionCount"
-        env = Doubled(small)
-        env.reset()
-        mem2reg = env.action_space["mem2reg"]
-        (reward,) = env.step(mem2reg, reward_spaces=["IrInstructionCount"])[1]
-        assert env.episode_reward == 0
-        small.reset()
-        assert reward == small.step(mem2reg)[1]
-
     def test_validation_leaves_the_reward_out(self, small):
         small.reward_space = "IrInstructionCount"
         env = Doubled(small)
@@ -184,24 +136,6 @@ class TestRewards:
             assert result.state == state and result.state.reward == env.episode_reward > 0
         # What the environment inside can repeat is compared there.
         assert small.validate().reward_validation_failed
-
-    def test_no_reward(self, small):
-        env = Doubled(small)
-        env.reset()
-        assert env.step(0)[1] is None
-        assert env.episode_reward is None
-
-
-def test_all_together_behind_gymnasium(small):
-    small.reward_space = "IrInstructionCount"
-    env = GymnasiumEnv(TimeLimit(Doubled(Share(Few(small))), 3))
-    observation, _ = env.reset(seed=1)
-    assert env.observation_space.contains(observation)
-    assert env.action_space == gymnasium.spaces.Discrete(3)
-    for i in range(3):
-        observation, _, terminated, truncated, _ = env.step(env.action_space.sample())
-        assert env.observation_space.contains(observation)
-        assert (terminated, truncated) == (False, i == 2)
 
 
 def test_timeout_reaches_the_environment(small):

@@ -1,12 +1,9 @@
 """Another benchmark for each episode."""
 
-import itertools
-
 import numpy as np
 import pytest
 
 from compiler_gym.datasets import Benchmark
-from compiler_gym.envs import GymnasiumEnv
 from compiler_gym.wrappers import (
     Counter,
     CycleOverBenchmarks,
@@ -71,13 +68,6 @@ class TestAll:
             there = visits(fork, 3)
             assert visits(env, 3) == there
 
-    @pytest.mark.parametrize("make", ALL)
-    def test_fork_before_the_first_reset(self, env, programs, make):
-        env = make(env, programs)
-        with env.fork() as fork:
-            assert fork.benchmark == env.benchmark
-            assert fork.benchmark in programs
-
 
 class TestIterate:
     def test_order_and_end(self, env, programs):
@@ -85,14 +75,6 @@ class TestIterate:
         assert visits(env, 4) == [0, 1, 2, 3]
         with pytest.raises(StopIteration):
             env.reset()
-
-    def test_shared_iterator(self, env, programs):
-        env = IterateOverBenchmarks(env, programs, fork_shares_iterator=True)
-        assert visits(env, 1) == [0]
-        with env.fork() as fork, fork.fork() as second:
-            assert visits(fork, 1) == [1]
-            assert visits(env, 1) == [2]
-            assert visits(second, 1) == [3]
 
     def test_benchmarks_by_uri(self, env):
         env = IterateOverBenchmarks(env, env.datasets["kernels-v0"].benchmark_uris())
@@ -125,10 +107,6 @@ class TestCycle:
             assert visits(fork, 2) == [1, 0]
         assert visits(env, 1) == [1]
 
-    def test_without_end(self, env, programs):
-        env = CycleOverBenchmarksIterator(env, lambda: itertools.repeat(programs[3]))
-        assert visits(env, 3) == [3, 3, 3]
-
 
 class TestRandomOrder:
     def test_order(self, env, programs):
@@ -138,11 +116,6 @@ class TestRandomOrder:
         assert first == again != other
         assert set(first) == {0, 1, 2, 3}
         assert first != [0, 1, 2, 3] * 3
-
-    def test_fork_is_random(self, env, programs):
-        env = RandomOrderBenchmarks(env, programs, np.random.default_rng(1))
-        with env.fork() as fork:
-            assert visits(fork, 8) != [0, 1, 2, 3] * 2
 
     def test_seed(self, env, programs):
         env = RandomOrderBenchmarks(env, programs)
@@ -154,17 +127,6 @@ class TestRandomOrder:
     def test_no_benchmarks(self, env):
         with pytest.raises(ValueError, match="no benchmarks"):
             RandomOrderBenchmarks(env, [])
-
-    def test_seed_of_gymnasium(self, env, programs):
-        env = GymnasiumEnv(RandomOrderBenchmarks(env, programs))
-
-        def episodes():
-            env.reset(seed=4)
-            return [str(env.benchmark), *(str(env.reset() and env.benchmark) for _ in range(7))]
-
-        first = episodes()
-        assert episodes() == first
-        assert len(set(first)) > 1
 
 
 class TestForkBeforeTheFirstReset:

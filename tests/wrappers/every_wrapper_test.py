@@ -1,6 +1,5 @@
 """Tests of properties of all wrappers: with LLVM environments, nested, and with gymnasium."""
 
-import itertools
 import math
 
 import gymnasium
@@ -34,7 +33,6 @@ from compiler_gym.wrappers import (
     TimeLimit,
     ValidateBenchmarkAfterEveryStep,
 )
-from tests.effort import sample
 
 URIS = ["benchmark://kernels-v0/fft", "benchmark://kernels-v0/life"] * 50
 
@@ -82,8 +80,6 @@ MAKERS = {
     "TimeLimit": lambda env: TimeLimit(env, 2),
     "ValidateBenchmarkAfterEveryStep": ValidateBenchmarkAfterEveryStep,
 }
-CHOOSE_BENCHMARKS = [name for name in MAKERS if name.endswith(("Benchmarks", "Iterator"))]
-APPEND = ["ActionHistogram", "LastActions"]
 WAIT = ["ForkOnStep"]
 MEASURES = "RuntimePointEstimateReward"
 
@@ -172,31 +168,6 @@ class TestOne:
             assert fork.actions == env.actions
         env.close()
         assert not env.in_episode
-
-
-PAIRS = [
-    (inner, outer)
-    for inner, outer in itertools.permutations(MAKERS, 2)
-    if not {inner, outer} <= {*CHOOSE_BENCHMARKS}  # Only one can choose.
-    and (inner not in APPEND or outer != "AutophaseNorm")  # That refuses them.
-]
-
-
-@pytest.mark.parametrize(("inner", "outer"), sample(PAIRS, 40))
-def test_two(runnable, inner, outer):
-    env = MAKERS[outer](MAKERS[inner](runnable))
-    env.reset(observation_space="IrInstructionCount")
-    observation, _, done, _ = env.step(env.action_space["mem2reg"])
-    assert not done
-    with env.fork() as fork:
-        assert (type(fork), type(fork.env)) == (type(env), type(env.env))
-        gvn = env.action_space["gvn"]
-        after = env.step(gvn)[0]
-        np.testing.assert_array_equal(fork.step(gvn)[0], after)
-        assert np.ravel(after)[0] <= np.ravel(observation)[0]
-        assert fork.actions == env.actions
-    assert len(runnable.actions) == 2
-    env.close()
 
 
 @pytest.mark.parametrize("name", MAKERS)

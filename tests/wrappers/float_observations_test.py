@@ -34,11 +34,6 @@ def _boxes(space):
     return [child for child in children if isinstance(child, spaces.Box)]
 
 
-def test_nothing_to_change():
-    for space in (spaces.Discrete(3), spaces.Dict({"a": spaces.Box(0, 1, shape=(1,))})):
-        assert array_space(space) is space
-
-
 def test_wrapper():
     with FloatObservations(make_toy_env(benchmark=HELLO, observation_space="histogram")) as env:
         observation = env.reset()
@@ -55,10 +50,3 @@ def test_wrapper():
         assert env.observation_space is None and env.step(3)[0] is None
         with pytest.raises(TypeError, match=r"name of one observation space, got .*'text'"):
             env.observation_space = ["text", "length"]
-
-
-def test_fork():
-    with FloatObservations(make_toy_env(benchmark=HELLO, observation_space="length")) as env:
-        env.reset()
-        with env.fork() as fork:
-            assert fork.step(3)[0].dtype == np.float32

@@ -3,7 +3,7 @@
 import pytest
 
 from compiler_gym.errors import SessionNotFound
-from compiler_gym.wrappers import ConstrainedCommandline, Counter, ForkOnStep
+from compiler_gym.wrappers import ForkOnStep
 
 
 def test_undo(small):
@@ -22,14 +22,6 @@ def test_undo(small):
     assert env.undo().actions == []
     assert env.step(env.action_space["mem2reg"])[0] == hashes[1]
     env.close()
-
-
-def test_several_actions_are_one_step(small):
-    with ForkOnStep(small) as env:
-        env.reset()
-        env.multistep([0, 1, 2])
-        assert len(env.stack) == 1
-        assert env.undo().actions == []
 
 
 def test_reset(small, program):
@@ -80,13 +72,3 @@ def test_fork(small):
             assert fork.actions == []
             assert env.actions == [0, 1]
             assert env.undo().actions == [0]
-
-
-def test_around_other_wrappers(small):
-    with ForkOnStep(Counter(ConstrainedCommandline(small, ["-mem2reg", "-dce"]))) as env:
-        env.reset()
-        env.step(0)
-        env.step(1)
-        assert env.counters["step"] == 2
-        assert env.undo().actions == [0]
-        assert env.counters["step"] == 1

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from compiler_gym.errors import BenchmarkInitError
-from compiler_gym.wrappers import ObservationWrapper, SynchronousSqliteLogger, TimeLimit
+from compiler_gym.wrappers import SynchronousSqliteLogger, TimeLimit
 from tests.service.toy_service import make_toy_env
 
 
@@ -83,32 +83,6 @@ def test_reward_is_that_of_the_state(small, path):
         assert env.episode_reward > 0
 
 
-def test_the_environment_is_as_without(small, service, path):
-    """Observations for the database do not change the results of steps."""
-    small.observation_space, small.reward_space = "Autophase", "IrInstructionCountOz"
-    with SynchronousSqliteLogger(small, path) as env:
-
-        def episode(env):
-            observation = env.reset()
-            results = [env.step(env.action_space[name]) for name in ("mem2reg", "dce", "gvn")]
-            return [observation.tolist()] + [(o.tolist(), r, d, i) for o, r, d, i in results]
-
-        assert episode(env) == episode(small)
-        observations, rewards, *_ = env.step(0, ["IrInstructionCount"], ["IrInstructionCount"])
-        assert (len(observations), len(rewards)) == (1, 1)
-
-
-def test_around_a_wrapper_that_converts(small, path):
-    class Length(ObservationWrapper):
-        def convert_observation(self, observation):
-            return len(observation)
-
-    small.observation_space = "Ir"
-    with SynchronousSqliteLogger(Length(small), path) as env:
-        assert env.reset() > 0
-        assert env.step(0)[0] > 0
-
-
 def test_done(small, path):
     with SynchronousSqliteLogger(TimeLimit(small, 1), path) as env:
         env.reset()
@@ -175,37 +149,10 @@ def test_time_to_write(small, path):
         assert len(rows(path, STATES)) == 1
 
 
-def test_fork(small, path):
-    with SynchronousSqliteLogger(small, path) as env:
-        env.reset()
-        env.step(1)
-        with env.fork() as fork:
-            fork.step(2)
-        assert [actions for *_, actions in rows(path, STATES)] == ["1 2"]
-        env.step(3)
-    assert sorted(actions for *_, actions in rows(path, STATES)) == ["", "1", "1 2", "1 3"]
-
-
-def test_several_environments(small, path):
-    with SynchronousSqliteLogger(small, path) as first:
-        first.reset()
-        with first.fork() as other, SynchronousSqliteLogger(other.unwrapped, path) as second:
-            second.reset()
-            second.step(0)
-    assert sorted(actions for *_, actions in rows(path, STATES)) == ["", "0"]
-
-
 def test_another_kind_of_environment(path):
     with make_toy_env() as env, pytest.raises(TypeError, match=r"LLVM environment.*Autophase"):
         SynchronousSqliteLogger(env, path)
     assert not path.exists()
-
-
-def test_file_of_another_kind(small, path):
-    path.parent.mkdir()
-    path.write_text("This is not a database, though it is long enough to be taken for one." * 20)
-    with pytest.raises(sqlite3.DatabaseError):
-        SynchronousSqliteLogger(small, path)
 
 
 def test_the_environment_is_closed_also_if_it_cannot_be_written(small, path):

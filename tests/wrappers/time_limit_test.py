@@ -24,21 +24,6 @@ def test_limit(small):
     env.step(0)
 
 
-def test_before_the_limit(small):
-    env = TimeLimit(small, max_episode_steps=3)
-    env.reset()
-    assert "TimeLimit.truncated" not in env.step(0)[3]
-
-
-def test_each_action_counts(small):
-    env = TimeLimit(small, max_episode_steps=3)
-    env.reset()
-    assert not env.multistep([0, 0])[2]
-    assert not env.multistep([])[2]
-    assert env.multistep(action for action in (0, 0))[2]
-    assert len(env.actions) == 4
-
-
 def test_episode_that_has_ended_by_itself(small, monkeypatch):
     def fail(actions, *args, **kwargs):
         return None, None, True, {"error_type": "SessionDied"}
@@ -49,12 +34,6 @@ def test_episode_that_has_ended_by_itself(small, monkeypatch):
     *_, done, info = env.step(0)
     assert done
     assert info["TimeLimit.truncated"] is False
-
-
-def test_limit_in_a_limit(small):
-    env = TimeLimit(TimeLimit(small, 2), 2)
-    env.reset()
-    assert env.multistep([0, 0])[3]["TimeLimit.truncated"]
 
 
 def test_fork_goes_on_counting(small):

@@ -43,12 +43,6 @@ def test_rewards_by_name(env, validated):
     assert env.multistep([0, 0])[1] is None
 
 
-def test_benchmark_without_validators(small):
-    env = ValidateBenchmarkAfterEveryStep(small)
-    env.reset()
-    assert not env.multistep([0, 0])[2]
-
-
 def test_real_validators(env):
     env = ValidateBenchmarkAfterEveryStep(env)
     env.reset(benchmark="benchmark://kernels-v0/sha256", reward_space="IrInstructionCount")
@@ -65,26 +59,3 @@ def test_fork(env, validated):
     with env.fork() as fork:
         assert fork.step(0)[1:3] == (-7, True)
     assert not env.multistep([])[2]
-
-
-ERROR = ValidationError("Wrong output")
-
-
-def test_callback_that_returns_an_iterator(env, program):
-    benchmark = type(program)(program.proto)
-    benchmark.add_validation_callback(lambda env: iter([ERROR]))
-    env = ValidateBenchmarkAfterEveryStep(env)
-    env.reset(benchmark=benchmark)
-    assert env.step("mem2reg")[3]["error_type"] == "Wrong output"
-
-
-@pytest.mark.parametrize("errors", [[ERROR], (ERROR,)])
-@pytest.mark.parametrize("make", [iter, list])
-def test_benchmark_that_yields_by_itself(env, program, errors, make):
-    class Own(type(program)):
-        def ivalidate(self, env):
-            return make(errors)
-
-    env = ValidateBenchmarkAfterEveryStep(env)
-    env.reset(benchmark=Own(program.proto))
-    assert env.step("mem2reg")[3]["error_type"] == "Wrong output"

@@ -30,8 +30,3 @@ def test_assignments_are_checked():
     with pytest.raises(ValidationError):
         opts.rpc_max_retries = -1
     assert opts.rpc_max_retries == 0
-
-
-def test_lists_are_not_shared():
-    ConnectionOpts().script_args.append("--v=1")
-    assert ConnectionOpts().script_args == []

@@ -66,14 +66,6 @@ def test_close():
     connection.close()
 
 
-def test_unmanaged(fake):
-    with CompilerGymServiceConnection(fake.address) as connection:
-        assert connection.service is None
-        assert [space.name for space in connection.action_spaces] == ["Add"]
-        assert version(connection) == "adder"
-        assert list(connection.loglines()) == []
-
-
 def test_closing_leaves_an_unmanaged_service_alone(connection):
     address = f"127.0.0.1:{connection.service.port}"
     CompilerGymServiceConnection(address).close()
@@ -212,12 +204,6 @@ def test_a_forked_process_cannot_use_the_connection(connection, monkeypatch):
 
 
 class TestRetries:
-    def test_unavailable_is_tried_again(self, fake):
-        connection = CompilerGymServiceConnection(fake.address, FAST)
-        fake.failures["GetVersion"] = [UNAVAILABLE] * 3
-        assert version(connection) == "adder"
-        assert fake.calls.count("GetVersion") == 4
-
     def test_retries_are_limited(self, fake):
         connection = CompilerGymServiceConnection(fake.address, FAST)
         fake.failures["GetVersion"] = [UNAVAILABLE] * 100
@@ -266,15 +252,3 @@ class TestRetries:
         connection(connection.stub.Step, step)
         assert fake.calls.count("Step") == 3
         assert fake.sessions[reply.session_id].total == 1
-
-    def test_observations_are_tried_again(self, fake):
-        connection = CompilerGymServiceConnection(fake.address, FAST)
-        fake.failures["Step"] = [UNAVAILABLE]
-        with pytest.raises(ServiceError):
-            connection(connection.stub.Step, StepRequest(session_id=99))
-        assert fake.calls.count("Step") == 2
-
-    def test_first_request_is_tried_again(self, fake):
-        fake.failures["GetSpaces"] = [UNAVAILABLE] * 7
-        CompilerGymServiceConnection(fake.address, FAST).close()
-        assert fake.calls.count("GetSpaces") == 8

@@ -54,12 +54,6 @@ def test_same_state(env):
         assert before < fork.episode_walltime < env.episode_walltime
 
 
-def test_same_reward_goes_on(env):
-    env.step(APPEND_A)
-    with env.fork() as fork:
-        assert fork.step(APPEND_A)[1] == env.step(APPEND_A)[1] == 1
-
-
 def test_independence(env):
     with env.fork() as fork:
         fork.step(APPEND_A)
@@ -75,33 +69,6 @@ def test_independence(env):
         assert env.reward_space == "length"
 
 
-def test_fork_of_a_fork(env):
-    env.step(APPEND_A)
-    with env.fork() as child:
-        child.step(UPPERCASE)
-        with child.fork() as grandchild:
-            grandchild.step(REVERSE)
-            texts = [e.observation["text"] for e in (env, child, grandchild)]
-            assert texts == ["helloa", "HELLOA", "AOLLEH"]
-            assert grandchild.episode_reward == 6
-
-
-def test_many_forks(env):
-    forks = [env.fork() for _ in range(20)]
-    for i, fork in enumerate(forks):
-        fork.multistep([APPEND_A] * i)
-    assert [fork.observation["length"] for fork in forks] == [5 + i for i in range(20)]
-    for fork in forks:
-        fork.close()
-    assert env.observation["length"] == 5
-
-
-def test_starts_an_episode():
-    with make_toy_env(observation_space="text") as env, env.fork() as fork:
-        assert env.in_episode
-        assert fork.observation["text"] == "hello"
-
-
 def test_order_of_closing():
     env = make_toy_env(observation_space="text")
     env.reset()
@@ -112,22 +79,6 @@ def test_order_of_closing():
     assert fork.step(APPEND_A)[0] == "helloa"
     fork.close()
     assert not is_running(pid)
-
-
-def test_forks_can_be_reset(env):
-    env.step(APPEND_A)
-    with env.fork() as fork:
-        assert fork.reset() == "hello"
-        assert fork.reset(benchmark="benchmark://toy-v0/empty") == ""
-        assert env.observation["text"] == "helloa"
-        assert env.benchmark == HELLO
-
-
-def test_fork_of_an_own_benchmark(env):
-    env.reset(benchmark=text_benchmark("mine"))
-    with env.fork() as fork:
-        assert fork.observation["text"] == "mine"
-        assert fork.reset() == "mine"
 
 
 def test_deepcopy_is_a_fork(env):
@@ -329,13 +280,6 @@ class TestReplay:
             assert fork.episode_reward == env.episode_reward == 13
             assert fork.step(2)[:2] == env.step(2)[:2] == (15, 2)
             assert fork.episode_reward == env.episode_reward == 15
-
-    def test_actions_are_repeated_in_one_step(self, env, service):
-        for _ in range(5):
-            env.step(1)
-        service.calls.clear()
-        env.fork().close()
-        assert service.calls.count("Step") == 1
 
     def test_rewards_asked_for_by_name_count(self, env):
         env.step(1)

@@ -31,18 +31,6 @@ def test_reset(env):
     assert open_sessions(env.service) == 1
 
 
-def test_several_at_once(env):
-    others = [env.sibling() for _ in range(3)]
-    for _ in range(3):
-        for each in (env, *others):
-            each.prepare_reset()
-        assert [each.reset() for each in (env, *others)] == ["hello"] * 4
-        assert [each.step(APPEND_A)[0] for each in (env, *others)] == ["helloa"] * 4
-    for other in others:
-        other.close()
-    assert open_sessions(env.service) == 1
-
-
 def test_session_is_asked_for():
     with make_toy_env(benchmark=HELLO, observation_space="text") as env:
         env.reset()
@@ -87,13 +75,6 @@ def test_program_that_the_service_does_not_know(env):
     assert env.reset(benchmark=HELLO) == "hello"
 
 
-def test_twice(env):
-    env.prepare_reset()
-    env.prepare_reset()
-    assert env.reset() == "hello"
-    assert open_sessions(env.service) == 1
-
-
 def test_given_up(env):
     with env.sibling() as other:
         other.reset()
@@ -107,13 +88,6 @@ def test_end_of_the_service(env):
     os.kill(service.pid, signal.SIGKILL)
     assert service.exit_code(wait_seconds=100) is not None
     assert env.reset() == "hello"
-
-
-def test_session_parameters(env):
-    env.send_param("toy.set_sleep_milliseconds", "60", resend_on_reset=True)
-    env.prepare_reset()
-    assert env.reset() == "hello"
-    assert env.send_param("toy.get_sleep_milliseconds", "") == "60"
 
 
 def test_wrappers(env):

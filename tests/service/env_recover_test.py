@@ -67,16 +67,6 @@ class TestWithoutRecovery:
         env.step(1)
         assert_second_step_ends_episode(env, service, death)
 
-    def test_the_service_is_kept(self, env, death):
-        connection = env.service
-        fork = env.fork()
-        env.step(2)
-        assert fork.step(1)[0] == 11
-        assert env.reset() == 10
-        assert env.step(1)[0] == 11
-        assert env.service is fork.service is connection
-        fork.close()
-
     def test_observation(self, env, service, death):
         service.failures["Step"] = [DEATHS[death]]
         with pytest.raises((SessionDied, ServiceOSError, TimeoutError)):
@@ -120,17 +110,6 @@ class TestRecovery:
         assert env.step(1)[:3] == (13, 1, False)
         assert env.episode_reward == 13
 
-    def test_again_and_again(self, env, death):
-        for _ in range(3):
-            env.step(1)
-            assert env.step(2)[3]["recovered"]
-        assert env.actions == [1, 1, 1]
-        assert env.observation["total"] == 13
-
-    def test_first_step(self, env, death):
-        assert env.step(2)[0] == 10
-        assert env.actions == []
-
     def test_multistep_goes_back_to_before_it(self, env, death):
         env.step(1)
         observation, _, done, info = env.multistep([1, 1, 2, 1])
@@ -157,13 +136,6 @@ class TestRecovery:
             env.recover = False
             assert env.step(2)[2]
             assert fork.step(2)[3]["recovered"]
-
-    def test_switching_it_on(self, service, death):
-        with make_env(service) as env:
-            assert not env.recover
-            env.reset(benchmark=text_benchmark("10"))
-            env.recover = True
-            assert env.step(2)[3]["recovered"]
 
     def test_parameters(self, env, service, death):
         env.send_param("a", "1", resend_on_reset=True)

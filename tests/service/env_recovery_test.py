@@ -66,16 +66,6 @@ class TestKilledService:
         assert env.service.service.pid != pid
         assert env.step(APPEND_A)[:3] == ("helloa", 6, False)
 
-    def test_reset_recovers_without_a_step(self, env):
-        kill_service(env)
-        assert env.reset() == "hello"
-
-    def test_several_times(self, env):
-        for _ in range(3):
-            kill_service(env)
-            assert env.step(NO_OP)[2]
-            assert env.reset() == "hello"
-
     def test_observation(self, env):
         kill_service(env)
         with pytest.raises(ServiceIsClosed):
@@ -100,20 +90,11 @@ class TestKilledService:
         fork.close()
         assert env.step(APPEND_A)[0] == "helloa"
 
-    def test_close(self, env):
-        kill_service(env)
-        env.close()
-
     def test_parameters_are_sent_to_the_new_service(self, env):
         env.send_param("toy.set_sleep_milliseconds", "5", resend_on_reset=True)
         kill_service(env)
         env.reset()
         assert env.send_param("toy.get_sleep_milliseconds", "") == "5"
-
-    def test_own_benchmarks_are_sent_to_the_new_service(self, env):
-        env.reset(benchmark=text_benchmark("mine"))
-        kill_service(env)
-        assert env.reset() == "mine"
 
 
 def test_a_given_connection_is_not_replaced_by_another_service(tmp_path):
@@ -142,13 +123,6 @@ class TestTimeouts:
         # Without isolation the service would hang on, and nobody else needs it.
         assert is_running(pid) == is_kept
         assert env.reset() == "hello"
-
-    def test_hanging_step_does_not_hurt_forks(self, env):
-        with env.fork() as fork:
-            env.step(HANG, timeout=0.2)
-            assert fork.step(APPEND_A)[0] == "helloa"
-            assert env.reset() == "hello"
-            assert env.service is fork.service
 
     def test_step_in_time(self, env):
         env.send_param("toy.set_sleep_milliseconds", "100")
@@ -188,11 +162,6 @@ class TestUnmanagedService:
         assert env.reset() == 7
         assert service.calls == ["EndSession", "StartSession"]
 
-    def test_benchmark_that_the_service_has_forgotten(self, env, service):
-        env.reset(benchmark=text_benchmark("7"))
-        service.benchmarks.clear()
-        assert env.reset() == 7
-
     def test_always_send_benchmark(self, service):
         opts = ConnectionOpts(always_send_benchmark_on_reset=True)
         with ClientServiceCompilerEnv(
@@ -202,10 +171,6 @@ class TestUnmanagedService:
             assert env.reset(benchmark=text_benchmark("7")) == 7
             assert env.reset(benchmark=text_benchmark("8")) == 8
             assert service.calls == ["StartSession", "EndSession", "StartSession"]
-
-    def test_attempts_of_reset(self, env, service):
-        service.failures["StartSession"] = [(grpc.StatusCode.ABORTED, "crashed")] * 4
-        assert env.reset(benchmark=text_benchmark("7")) == 7
 
     def test_attempts_of_reset_are_limited(self, env, service):
         service.failures["StartSession"] = [(grpc.StatusCode.ABORTED, "crashed")] * 99
@@ -264,18 +229,6 @@ class TestUnmanagedService:
                 toy_service(), service_connection=connection, reward_space="no-such-reward"
             )
         assert connection.closed
-
-
-def test_environments_can_share_a_connection():
-    connection = CompilerGymServiceConnection(toy_service())
-    first, second = (make_toy_env(service_connection=connection) for _ in range(2))
-    first.reset()
-    second.reset()
-    assert first.service is second.service is connection
-    first.close()
-    second.step(NO_OP)
-    second.close()
-    assert connection.closed
 
 
 def test_ended_sessions_are_not_ended_twice(env):

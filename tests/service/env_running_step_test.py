@@ -43,12 +43,6 @@ def test_does_not_wait(env):
     env.close()
 
 
-def test_is_ready_at_its_end(env):
-    step = env.begin_multistep([SLEEP])
-    assert select.select([step.fd], [], [], 100)[0]
-    assert step.result()[0] == "hello"
-
-
 def test_no_request_in_between():
     with make_toy_env(benchmark=HELLO, observation_space="text") as env:
         env.reset()
@@ -56,10 +50,6 @@ def test_no_request_in_between():
         with pytest.raises(RuntimeError, match="in progress"):
             env.step(NO_OP)
         assert step.result()[0] == "helloa"
-
-
-def test_end(env):
-    assert env.begin_multistep([END]).result()[2]
 
 
 @pytest.mark.parametrize("action", [CRASH, FAIL])

@@ -58,14 +58,6 @@ def test_no_cache_by_default(plain):
     assert "transition_was_known" not in plain.step(NO_OP)[3]
 
 
-def test_repeated_transitions_are_known(env):
-    first = walk(env, [APPEND_A, REVERSE])
-    again = walk(env, [APPEND_A, REVERSE, ROTATE])
-    assert known(first) == [False, False]
-    assert known(again) == [True, True, False]
-    assert without_news(first) == without_news(again[:2])
-
-
 def test_nothing_is_asked_of_the_service_while_all_is_known(env):
     walk(env, [APPEND_A, REVERSE])
     env.reset()

@@ -3,24 +3,21 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import compiler_gym
 from compiler_gym.datasets import Benchmark, Dataset
 from compiler_gym.datasets.uri import BenchmarkUri
 from compiler_gym.envs.compiler_env import CompilerEnv
-from compiler_gym.errors import ServiceError
 from compiler_gym.service.client_service_compiler_env import (
     ClientServiceCompilerEnv,
     ServiceMessageConverters,
 )
 from compiler_gym.service.connection import CompilerGymServiceConnection, ConnectionOpts
 from compiler_gym.service.proto import Event, py_converters
-from compiler_gym.spaces import Reward, Scalar
+from compiler_gym.spaces import Reward
 from compiler_gym.util import registration
 from compiler_gym.util.registration import register
-from compiler_gym.views import ObservationSpaceSpec
 from tests.service.toy_service import toy_service
 
 TOY_SERVICE_BINARY: Path = toy_service()
@@ -103,22 +100,6 @@ def test_the_tutorial(env: CompilerEnv):
     assert str(env.benchmark) == "benchmark://example-v1/foo"
 
 
-def test_spaces_and_programs_of_the_tutorial(env: CompilerEnv):
-    assert [space.name for space in env.action_spaces] == ["Edit", "Append"]
-    assert env.action_space.name == "Edit"
-    assert {"text", "length", "histogram"} <= set(env.observation.spaces)
-    assert list(env.reward.spaces) == ["growth"]
-    assert env.observation.spaces["length"].space == Scalar("length", 0, None, np.int64)
-    assert [str(uri) for uri in env.datasets.benchmark_uris()] == [
-        "benchmark://example-v1/foo",
-        "benchmark://example-v1/bar",
-    ]
-    with pytest.raises(LookupError, match="Unknown program name"):
-        env.reset(benchmark="benchmark://example-v1/spam")
-    with pytest.raises(LookupError):
-        env.reward_space = "size"
-
-
 def test_a_session_by_hand():
     """Without an environment, by the messages alone."""
     from compiler_gym.service.proto import (
@@ -172,30 +153,6 @@ def test_custom_converters():
         env.reset()
         observation, _, _, _ = env.step(3, observation_spaces=["text"])
         assert observation == ["Ir dataa"]
-
-
-def test_derived_spaces(env: CompilerEnv):
-    env.observation.add_derived_space(
-        id="Shout",
-        base_id="text",
-        translate=lambda text: text.upper() + "!",
-        default_value="!",
-    )
-    env.reset(benchmark="benchmark://example-v1/foo", observation_space="Shout")
-    assert env.step(3)[0] == "IR DATAA!"
-    assert isinstance(env.observation.spaces["Shout"], ObservationSpaceSpec)
-
-
-def test_errors(env: CompilerEnv):
-    with pytest.raises(ServiceError):  # What scripts catch before the first reset.
-        env.observation["text"]
-    env.reset(benchmark="benchmark://example-v1/foo", reward_space="growth")
-    _, reward, done, info = env.step(env.action_space["crash"])
-    assert done
-    assert reward == 0
-    assert {"error_type", "error_details"} <= set(info)
-    env.reset()
-    assert env.in_episode
 
 
 def test_a_raw_step(env: CompilerEnv):

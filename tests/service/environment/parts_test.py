@@ -27,13 +27,6 @@ class TestActionEncoder:
 
         return ActionEncoder(space, to_event)
 
-    def test_integers_are_encoded_once(self, encoded):
-        encoder = self.encoder(Discrete(3, "x"), encoded)
-        actions, events = encoder.encode([2, 1, np.int8(2), 2])
-        assert actions == [2, 1, 2, 2]
-        assert [event.int64_value for event in events] == [2, 1, 2, 2]
-        assert encoded == [2, 1]
-
     def test_proxy(self, encoded):
         encoder = self.encoder(ActionSpace(Discrete(3, "x")), encoded)
         with pytest.raises(ValueError, match=r"Action 3 is not in the range \[0, 3\).*'x'"):
@@ -97,14 +90,6 @@ class TestRewardCopy:
         assert clone.values == {"x": [1]}
         assert clone.observation_spaces == ["b"]
         assert clone == Reward("a", ["b"])
-
-    def test_benchmark_is_shared(self):
-        benchmark = text_benchmark("a")
-        reward = Reward("a")
-        reward.benchmark, reward.pair = benchmark, [benchmark]
-        clone = copy_reward(reward, {id(benchmark): benchmark})
-        assert clone.benchmark is benchmark
-        assert clone.pair[0] is benchmark
 
     def test_shallow_copies_are_for_the_class_that_says_so(self):
         class Shallow(Reward):

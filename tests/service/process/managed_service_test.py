@@ -66,38 +66,6 @@ def test_file_that_is_not_executable(tmp_path, cache_root):
     assert list(cache_root.iterdir()) == []
 
 
-def test_service_that_exits(script, cache_root):
-    path = script("echo this is wrong >&2; exit 3")
-    with pytest.raises(ServiceExitedAtStart, match=r"exited with code 3(?s:.*)this is wrong"):
-        ManagedService(path, ConnectionOpts())
-    assert list(cache_root.iterdir()) == []
-
-
-def test_service_that_is_killed(script, cache_root):
-    path = script("kill -SEGV $$")
-    with pytest.raises(ServiceInitError, match=r"killed by SIGSEGV \(signal 11\)") as error:
-        ManagedService(path, ConnectionOpts())
-    assert not isinstance(error.value, ServiceExitedAtStart)
-    assert list(cache_root.iterdir()) == []
-
-
-def test_error_has_the_last_log_lines(script):
-    path = script("for i in $(seq 40); do echo line $i; done; exit 1")
-    with pytest.raises(ServiceInitError) as error:
-        ManagedService(path, ConnectionOpts())
-    lines = [line.strip() for line in str(error.value).splitlines()[1:]]
-    assert lines == [f"line {i}" for i in range(16, 41)]
-
-
-def test_missing_shared_library(tmp_path):
-    """The error quotes the dynamic loader."""
-    path = tmp_path / "service"
-    path.write_bytes(toy_service().read_bytes().replace(b"libgflags.so", b"libabsent.so"))
-    path.chmod(0o700)
-    with pytest.raises(ServiceExitedAtStart, match=r"code 127(?s:.*)libabsent.so.*cannot open"):
-        ManagedService(path, ConnectionOpts())
-
-
 def test_flag_that_the_service_does_not_have(tmp_path):
     with pytest.raises(ServiceExitedAtStart, match="no_such_flag"):
         ManagedService(toy_service(), ConnectionOpts(script_args=["--no_such_flag"]))
@@ -170,14 +138,6 @@ def test_debug_output_goes_to_the_terminal(monkeypatch, capfd):
     monkeypatch.setenv("COMPILER_GYM_DEBUG", "2")
     ManagedService(toy_service(), ConnectionOpts()).close()
     assert "listening on port" in capfd.readouterr().err
-
-
-def test_given_verbosity_of_grpc_is_kept(script, tmp_path, monkeypatch):
-    monkeypatch.setenv("GRPC_VERBOSITY", "DEBUG")
-    path = script(f"echo $GRPC_VERBOSITY > {tmp_path}/verbosity")
-    with pytest.raises(ServiceInitError):
-        ManagedService(path, ConnectionOpts())
-    assert (tmp_path / "verbosity").read_text().strip() == "DEBUG"
 
 
 def test_killed_service(cache_root):

@@ -1,9 +1,7 @@
 """The working directories of services."""
 
 import os
-import re
 import signal
-import stat
 import subprocess
 import sys
 import time
@@ -22,30 +20,11 @@ def transient_cache(monkeypatch, tmp_path) -> Path:
     return tmp_path / "transient"
 
 
-def test_layout(transient_cache):
-    with ServiceCache() as cache:
-        assert cache.path.parent == transient_cache / "s"
-        assert re.fullmatch(r"\d{4}T\d{6}-\d{6}-[0-9a-f]{4}", cache.path.name)
-        assert cache.logs == cache.path / "logs"
-        assert cache.logs.is_dir()
-        assert cache.disk == cache.path / "disk"
-        assert cache.disk.is_dir()
-        assert stat.S_IMODE(cache.path.stat().st_mode) == 0o700
-        assert not cache.closed
-
-
 def test_paths_inside():
     with ServiceCache() as cache:
         assert cache / "logs" == cache.logs
         assert cache / "disk" / "program" == cache.disk / "program"
         assert cache / Path("a/b") == cache.path / "a" / "b"
-
-
-def test_names_differ():
-    caches = [ServiceCache() for _ in range(20)]
-    assert len({cache.path for cache in caches}) == 20
-    for cache in caches:
-        cache.close()
 
 
 def test_close_removes_the_directory():

@@ -27,7 +27,6 @@ from compiler_gym.service.proto.py_converters import (
     ConversionError,
     event_to_value,
     event_to_value_by_kind,
-    opaque_to_value,
     value_to_event,
 )
 
@@ -36,36 +35,6 @@ def opaque_event(format: str, data: bytes) -> Event:
     message = AnyMessage()
     message.Pack(Opaque(format=format, data=data))
     return Event(any_value=message)
-
-
-@pytest.mark.parametrize(
-    ("event", "value"),
-    [
-        (Event(), None),
-        (Event(boolean_value=True), True),
-        (Event(boolean_value=False), False),
-        (Event(int64_value=-(2**63)), -(2**63)),
-        (Event(int64_value=0), 0),
-        (Event(float_value=0.5), 0.5),
-        (Event(double_value=-1.5), -1.5),
-        (Event(string_value=""), ""),
-        (Event(string_value="text"), "text"),
-        (Event(event_list=ListEvent()), []),
-        (
-            Event(event_list=ListEvent(event=[Event(int64_value=1), Event(string_value="a")])),
-            [1, "a"],
-        ),
-        (Event(event_dict=DictEvent()), {}),
-        (
-            Event(event_dict=DictEvent(event={"b": Event(int64_value=1), "a": Event()})),
-            {"a": None, "b": 1},
-        ),
-    ],
-)
-def test_simple_events(event, value):
-    result = event_to_value(Event.FromString(event.SerializeToString()))
-    assert result == value
-    assert type(result) is type(value)
 
 
 @pytest.mark.parametrize(
@@ -206,10 +175,6 @@ def test_arrays(dtype, kind):
         np.testing.assert_array_equal(event_to_value(event), variant)
 
 
-def test_arrays_of_texts():
-    assert value_to_event(np.array(["a", "bc"])) == value_to_event(np.array(["a", "bc"], object))
-
-
 @pytest.mark.parametrize("error", [ConversionError, KeyError, TypeError])
 @pytest.mark.parametrize(
     ("value", "text"),
@@ -244,19 +209,6 @@ def test_type_id_of_an_event(monkeypatch):
     nested = Event(event_list=ListEvent(event=[event]))
     assert event_to_value(nested) == [298.15]
     assert event_to_value_by_kind(event) == 25
-
-
-def test_permutation_event():
-    event = Event(type_id="permutation", int64_tensor=Int64Tensor(shape=[2], value=[1, 0]))
-    assert event_to_value(event).tolist() == [1, 0]
-
-
-def test_json():
-    event = opaque_event("json://", b'{"a": [1, null]}')
-    assert event_to_value(event) == {"a": [1, None]}
-    assert opaque_to_value(Opaque(format="json://", data=b"[]")) == []
-    with pytest.raises(ValueError):
-        event_to_value(opaque_event("json://", b"{"))
 
 
 def graph_event(document) -> Event:
@@ -298,10 +250,6 @@ def test_graph_of_the_library():
     for name in ("edges", "links"):
         result = event_to_value(graph_event({**document, name: edges}))
         assert nx.utils.graphs_equal(result, graph)
-
-
-def test_empty_graph():
-    assert len(event_to_value(graph_event({"nodes": [], "links": []}))) == 0
 
 
 def test_malformed_graph():

@@ -1,7 +1,5 @@
 """Conversions by the names of former releases, as programs written for these call them."""
 
-from collections import OrderedDict
-
 import numpy as np
 import pytest
 from google.protobuf.any_pb2 import Any as AnyMessage
@@ -33,7 +31,6 @@ from compiler_gym.service.proto import (
     py_converters,
 )
 from compiler_gym.service.proto.py_converters import (
-    ServiceMessageConverters,
     TypeBasedConverter,
     TypeIdDispatchConverter,
     make_message_default_converter,
@@ -58,23 +55,6 @@ class TestTypeBasedConverter:
     def test_by_type(self):
         converter = TypeBasedConverter({int: lambda value: value + 1, str: str.upper})
         assert (converter(1), converter("a")) == (2, "A")
-
-    def test_base_class(self):
-        converter = TypeBasedConverter({dict: len})
-        assert converter(OrderedDict(a=1)) == 1
-        converter.conversion_map[OrderedDict] = list
-        assert converter(OrderedDict(a=1)) == ["a"]
-        assert converter({}) == 0
-
-    def test_unknown_type(self):
-        with pytest.raises(KeyError, match="no conversion of a value of type 'float'"):
-            TypeBasedConverter({int: str})(1.0)
-
-    def test_tables_are_copied(self):
-        table = {int: str}
-        converter = TypeBasedConverter(table)
-        converter.conversion_map[float] = str
-        assert list(table) == [int]
 
 
 def test_type_id_dispatch():
@@ -135,59 +115,9 @@ def test_message_default_converter_of_something_else():
         make_message_default_converter()(object())
 
 
-def test_converters_are_independent():
-    make_message_default_converter().conversion_map.clear()
-    assert make_message_default_converter()(Event(int64_value=1)) == 1
-
-
-def test_custom_action_space_converter():
-    converter = make_message_default_converter()
-    converter.conversion_map[ActionSpace] = lambda message: Discrete(7, name=message.name)
-    converters = ServiceMessageConverters(
-        action_space_converter=converter, action_converter=to_event_message_default_converter()
-    )
-    space = converters.action_space_converter(ActionSpace(name="seven"))
-    assert space == Discrete(7, name="seven")
-    assert converters.encoder_for(space)(3) == Event(int64_value=3)
-
-
-@pytest.mark.parametrize(
-    "value, kind",
-    [
-        (True, "boolean_value"),
-        (1, "int64_value"),
-        (np.int32(1), "int64_value"),
-        (1.5, "double_value"),
-        (np.float32(1.5), "float_value"),
-        ("a", "string_value"),
-        (b"a", "byte_tensor"),
-        ([1], "event_list"),
-        ({"a": 1}, "event_dict"),
-        (OrderedDict(a=1), "event_dict"),
-        (np.zeros(2), "double_tensor"),
-        (np.array([True]), "boolean_tensor"),
-    ],
-)
-def test_to_event_message_default_converter(value, kind):
-    event = to_event_message_default_converter()(value)
-    assert event.WhichOneof("value") == kind
-    assert np.all(py_converters.event_to_value(event) == np.array(value)) or kind in (
-        "event_dict",
-        "byte_tensor",
-    )
-
-
 def test_to_event_message_default_converter_of_something_else():
     with pytest.raises(KeyError):
         to_event_message_default_converter()(object())
-
-
-def test_to_space_message_default_converter():
-    converter = to_space_message_default_converter()
-    assert converter(Discrete(3)) == Space(discrete=DiscreteSpace(n=3))
-    converter.conversion_map[Discrete] = lambda space: Space(discrete=DiscreteSpace(n=1))
-    assert converter(Discrete(3)) == Space(discrete=DiscreteSpace(n=1))
-    assert converter(NamedDiscrete(["a", "b"])).discrete.n == 1  # A kind of Discrete.
 
 
 class TestTensors:
@@ -283,35 +213,6 @@ def test_messages_to_spaces_by_name():
     assert py_converters.convert_range_message(DoubleRange(min=1)) == Scalar(min=1)
     assert py_converters.convert_sequence_space(Int64SequenceSpace()) == Sequence(dtype=np.int64)
     assert py_converters.convert_box_message(box) == Box(0, 1, shape=(1,), dtype=np.int64)
-
-
-RANGES = [Scalar(min=True, dtype=bool), Scalar(min=1, max=2, dtype=np.int64), Scalar(min=0.5)]
-BOXES = [SPACES[name] for name in SPACES if name.endswith("_box_message")]
-SEQUENCES = [SPACES[f"convert_to_{kind}_sequence_space"] for kind in ("boolean", "bytes", "int64")]
-
-
-@pytest.mark.parametrize(
-    "name, spaces",
-    [
-        ("convert_to_range_message", RANGES),
-        ("convert_to_box_message", BOXES),
-        ("convert_to_ranged_sequence_space", SEQUENCES),
-    ],
-)
-def test_space_of_any_dtype_to_message_and_back(name, spaces):
-    convert = getattr(py_converters, name)
-    for space in spaces:
-        assert py_converters.message_default_converter(convert(space)) == space
-    with pytest.raises(KeyError, match="is a discrete, not a"):
-        convert(Discrete(2))
-
-
-def test_numpy_to_tensor_message_and_back():
-    convert = py_converters.NumpyToTensorMessageConverter()
-    for array in (np.arange(3), np.zeros((2, 2)), np.array([True]), np.array([1], np.int8)):
-        back = py_converters.convert_tensor_message_to_numpy(convert(array))
-        assert back.dtype == array.dtype
-        np.testing.assert_array_equal(back, array)
 
 
 def test_message_default_converter_knows_plain_values():

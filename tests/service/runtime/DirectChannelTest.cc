@@ -209,25 +209,6 @@ TEST_F(DirectChannelTest, ClosingTheSocketOfABusySessionEndsItsProcess) {
   }
 }
 
-TEST_F(DirectChannelTest, ServiceTellsHowASessionEnded) {
-  startService();
-  Channel session;
-  const int64_t id = startOn("abc", &session);
-  StepReply reply;
-  ASSERT_TRUE(roundTrip(session, Method::kStep, stepOf(0, {1}), &reply, soon()).ok());
-  bool isBroken = false;
-  EXPECT_EQ(roundTrip(session, Method::kStep, stepOf(0, {14}), &reply, soon(), {}, &isBroken)
-                .error_code(),
-            StatusCode::UNAVAILABLE);
-  EXPECT_TRUE(isBroken);
-  const Status status = roundTrip(service_, Method::kStep, stepOf(id, {14}), &reply, soon());
-  EXPECT_EQ(status.error_code(), StatusCode::ABORTED);
-  EXPECT_THAT(status.error_message(),
-              HasSubstr("signal 11 (Segmentation fault) in action 'crash' (number 14, step 2)"));
-  EXPECT_THAT(status.error_message(), HasSubstr("Reproducer: "));
-  expectDirectServes();
-}
-
 TEST_F(DirectChannelTest, TimeLimitOfAFrame) {
   startService();
   for (const int64_t action : {17, 11}) {  // loop, hang

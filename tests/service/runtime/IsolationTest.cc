@@ -259,15 +259,6 @@ TEST_F(IsolatedServiceTest, OriginalMayEndBeforeItsProcessWasMade) {
   EXPECT_EQ(client().textOf(known), "abc");
 }
 
-TEST_F(IsolatedServiceTest, ForkOfAnEndedEpisodeHasEndedToo) {
-  start();
-  const int64_t session = client().startOn("abc");
-  ASSERT_TRUE(client().step(session, {"end"}).ok());
-  const int64_t copy = client().fork(session).reply.session_id();
-  EXPECT_EQ(client().step(copy, {"reverse"}).code(), StatusCode::INVALID_ARGUMENT);
-  EXPECT_TRUE(client().step(copy, {}).reply.end_of_session());
-}
-
 // ---------------------------------------------------------------------------
 // Reproducers.
 

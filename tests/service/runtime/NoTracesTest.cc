@@ -237,15 +237,6 @@ TEST_F(NoTracesTest, EndedSessionsLeaveNoProcess) {
   expectExit(stop(), 0);
 }
 
-TEST_F(NoTracesTest, DirectoriesAreForTheOwnerOnly) {
-  const fs::path made = startInDefaultDirectory();
-  ASSERT_FALSE(made.empty());
-  for (const fs::path& path : {made, made / "logs"}) {
-    EXPECT_EQ(fs::status(path).permissions() & fs::perms_mask, fs::owner_all) << path;
-  }
-  expectExit(stop(), 0);
-}
-
 // ---------------------------------------------------------------------------
 // gRPC's standard services.
 

@@ -102,14 +102,6 @@ INSTANTIATE_TEST_SUITE_P(Programs, OwningSessionTest,
                          ::testing::Values("forkable", "threaded", "unforkable"),
                          [](const auto& info) { return info.param; });
 
-TEST_P(OwningSessionTest, EachHasItsOwnDirectory) {
-  const int64_t first = start(GetParam());
-  const int64_t second = start(GetParam());
-  EXPECT_EQ(add(first, 1), "1 1 1");
-  EXPECT_EQ(add(second, 0), "0 0 0");
-  EXPECT_NE(directoryOf(first), directoryOf(second));
-}
-
 TEST_P(OwningSessionTest, CopyOutlivesItsOriginal) {
   const int64_t original = start(GetParam());
   EXPECT_EQ(add(original, 2), "2 2 2");

@@ -25,22 +25,6 @@ using toy::ToyClient;
 // ---------------------------------------------------------------------------
 // ForkSession and EndSession.
 
-TEST_P(CompilerGymServiceTest, ForkIsEqualAndIndependent) {
-  const int64_t session = client().startOn("abc");
-  ASSERT_TRUE(client().step(session, {"append-a"}).ok());
-  const auto forked = client().fork(session);
-  ASSERT_TRUE(forked.ok()) << forked.message();
-  const int64_t copy = forked.reply.session_id();
-  EXPECT_NE(copy, session);
-  EXPECT_EQ(sessionCount(), 2);
-  EXPECT_EQ(client().textOf(copy), "abca");
-
-  ASSERT_TRUE(client().step(copy, {"reverse"}).ok());
-  EXPECT_EQ(client().textOf(session), "abca");
-  ASSERT_TRUE(client().end(session).ok());
-  EXPECT_EQ(client().textOf(copy), "acba");
-}
-
 TEST_P(CompilerGymServiceTest, ForkOfAnEndedEpisodeHasEndedToo) {
   const int64_t session = client().startOn("abc");
   ASSERT_TRUE(client().step(session, {"end"}).ok());

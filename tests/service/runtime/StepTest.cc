@@ -165,24 +165,6 @@ TEST_P(CompilerGymServiceTest, SessionDoesNotGoOnAfterAFailure) {
   EXPECT_TRUE(client().end(session).ok());
 }
 
-TEST_P(CompilerGymServiceTest, ExceptionsBecomeInternalErrors) {
-  const auto action = client().step(client().startOn("abc"), {"throw"});
-  EXPECT_EQ(action.code(), StatusCode::INTERNAL);
-  EXPECT_EQ(action.message(), "Exception in applyAction: thrown by the action");
-  const int64_t session = client().startOn("abc");
-  const auto observation = client().step(session, {}, {toy::kThrowing});
-  EXPECT_EQ(observation.code(), StatusCode::INTERNAL);
-  EXPECT_EQ(observation.message(),
-            "Exception in computeObservation of throwing: thrown by the observation");
-  const auto parameter = client().send(session, {{"toy.throw", "thrown text"}});
-  EXPECT_EQ(parameter.code(), StatusCode::INTERNAL);
-  EXPECT_THAT(parameter.message(), HasSubstr("thrown text"));
-  // Nobody knows in which state it has left the session.
-  const auto later = client().step(session, {}, {toy::kText});
-  EXPECT_EQ(later.code(), StatusCode::INTERNAL);
-  EXPECT_THAT(later.message(), HasSubstr("cannot continue after an earlier failure"));
-}
-
 TEST_P(CompilerGymServiceTest, ParameterThatBreaksTheProgramEndsTheUseOfTheSession) {
   const int64_t session = client().startOn("abc");
   EXPECT_EQ(client().send(session, {{"toy.corrupt", ""}}).code(), StatusCode::DATA_LOSS);

@@ -70,37 +70,6 @@ TEST_F(ToyServiceTest, OpenSessionsMakeTheExitCode6) {
   EXPECT_THAT(result.errorTail, HasSubstr("2 session(s) were open"));
 }
 
-TEST_F(ToyServiceTest, RequestThatNeverEndsDoesNotKeepTheServiceAlive) {
-  start();
-  const int64_t session = client_->startOn("abc");
-  auto step = std::async(std::launch::async, [&] { return client_->step(session, {"hang"}); });
-  for (int i = 0; i < 10000 && !fs::exists(working() / "asleep"); ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  const ProcessResult result = stop();
-  expectExit(result, 6);
-  EXPECT_THAT(result.errorTail, HasSubstr("although a request did not end"));
-  EXPECT_FALSE(step.get().ok());
-}
-
-TEST_F(ToyServiceTest, CommandsDoNotOutliveTheService) {
-  start();
-  const int64_t session = client_->startOn("abc");
-  auto step = std::async(std::launch::async, [&] { return client_->step(session, {"run"}); });
-  const int command = waitForNumber(working() / "command.pid");
-  EXPECT_EQ(kill(command, 0), 0);
-  expectExit(stop(), 6);
-  EXPECT_FALSE(step.get().ok());
-  bool isGone = false;
-  for (int i = 0; i < 5000 && !isGone; ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    // Nobody may be there to reap it.
-    const std::string state = contentsOf("/proc/" + std::to_string(command) + "/stat");
-    isGone = state.empty() || state.find(") Z ") != std::string::npos;
-  }
-  EXPECT_TRUE(isGone);
-}
-
 TEST_F(ToyServiceTest, WritesItsAddress) {
   start();
   EXPECT_EQ(contentsOf(working() / "port.txt"), std::to_string(port_));
@@ -130,17 +99,6 @@ TEST_F(ToyServiceTest, LogsItsAddress) {
   EXPECT_THAT(text, AllOf(HasSubstr(working().string()), HasSubstr("port " + std::to_string(port_)),
                           HasSubstr("PID = " + std::to_string(pid_))));
   expectExit(stop(), 0);
-}
-
-TEST_F(ToyServiceTest, VerbosityShowsSessionsAndRequests) {
-  start({"--v=2", "--logtostderr"});
-  EXPECT_TRUE(client_->end(client_->startOn("abc")).ok());
-  const ProcessResult result = stop();
-  expectExit(result, 0);
-  EXPECT_THAT(result.errorTail,
-              AllOf(HasSubstr("StartSession(benchmark://toy-v0/abc)"),
-                    HasSubstr("Session 0 started on benchmark://toy-v0/abc"),
-                    HasSubstr("EndSession(0)"), HasSubstr("Session 0 ended; 0 open")));
 }
 
 TEST_F(ToyServiceTest, DefaultWorkingDirectoryIsRemoved) {
@@ -177,20 +135,6 @@ TEST_F(ToyServiceTest, ListensOnLoopbackOnly) {
   EXPECT_THAT(sockets, Not(HasSubstr(" 00000000:" + port.str() + " ")));
   EXPECT_THAT(sockets, Not(HasSubstr(" " + std::string(32, '0') + ":" + port.str() + " ")));
   expectExit(stop(), 0);
-}
-
-TEST_F(ToyServiceTest, UnixSocketInTheWorkingDirectory) {
-  start();
-  struct stat information = {};
-  ASSERT_EQ(stat((working() / "service.sock").c_str(), &information), 0);
-  EXPECT_TRUE(S_ISSOCK(information.st_mode));
-  EXPECT_EQ(information.st_mode & 0777, 0600);
-  EXPECT_TRUE(ToyClient(grpc::CreateChannel("unix:" + (working() / "service.sock").string(),
-                                            grpc::InsecureChannelCredentials()))
-                  .getVersion()
-                  .ok());
-  expectExit(stop(), 0);
-  EXPECT_FALSE(fs::exists(working() / "service.sock"));
 }
 
 TEST_F(ToyServiceTest, OtherInterfacesAreRefused) {
@@ -237,13 +181,6 @@ TEST_F(ToyServiceTest, MessageOfAClientWithoutTheTokenIsNotRead) {
   expectExit(stop(), 0);
 }
 
-TEST_F(ToyServiceTest, WorkingDirectoryThatCannotBeMade) {
-  std::ofstream((directory_ / "file").string()) << "x";
-  const ProcessResult result = run({"--working_dir=" + (directory_ / "file").string()});
-  expectExit(result, 1);
-  EXPECT_THAT(result.errorTail, HasSubstr("ERROR: Cannot make the directory"));
-}
-
 TEST_F(ToyServiceTest, Help) {
   const ProcessResult result = run({"--help"});
   expectExit(result, 0);
@@ -255,12 +192,6 @@ TEST_F(ToyServiceTest, Help) {
   }
   EXPECT_THAT(result.output, Not(HasSubstr("logmailer")));
   EXPECT_THAT(result.output, Not(HasSubstr("tab_completion")));
-}
-
-TEST_F(ToyServiceTest, Version) {
-  const ProcessResult result = run({"--version"});
-  expectExit(result, 0);
-  EXPECT_THAT(result.output, HasSubstr(util::kVersion));
 }
 
 struct BadArguments {

@@ -117,21 +117,6 @@ TEST_F(WorkingDirectoryTest, TrailingSlashAndRelativePaths) {
   fs::remove_all(relative);
 }
 
-TEST_F(WorkingDirectoryTest, DefaultIsUniqueAndRemovedAtTheEnd) {
-  fs::path path;
-  {
-    const auto first = open("");
-    const auto second = open("");
-    path = first->path();
-    EXPECT_NE(path, second->path());
-    EXPECT_EQ(path.parent_path(), fs::temp_directory_path());
-    EXPECT_THAT(path.filename().string(), MatchesRegex("compiler_gym-service-[0-9a-f]+-[0-9a-f]+"));
-    EXPECT_EQ(modeOf(path), 0700);
-    std::ofstream((path / "logs" / "file").string()) << "x";
-  }
-  EXPECT_FALSE(fs::exists(path));
-}
-
 TEST_F(WorkingDirectoryTest, AddressIsWrittenAndRemovedAtTheEnd) {
   {
     const auto directory = open(base_);

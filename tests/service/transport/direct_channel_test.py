@@ -18,11 +18,9 @@ from compiler_gym.service import CompilerGymServiceConnection, ConnectionOpts
 from compiler_gym.service.proto import (
     AddBenchmarkRequest,
     Event,
-    ForkSessionRequest,
     GetSpacesRequest,
     GetVersionRequest,
     StartSessionRequest,
-    StepRequest,
 )
 from compiler_gym.service.session.session import Session
 from compiler_gym.service.transport.frame_socket import FrameSocket
@@ -128,12 +126,6 @@ class TestUse:
         fourth = start(connection)
         assert total(fourth) == 10
 
-    def test_unknown_session_that_ends_with_the_next_request(self, connection):
-        session = start(connection)
-        session.end(10)
-        session.end(10, wait=False)
-        assert version(connection) == "adder"
-
     def test_sessions_that_end_with_the_connection(self, service):
         with CompilerGymServiceConnection(service.address, FAST) as connection:
             start(connection).end(10, wait=False)
@@ -161,11 +153,6 @@ class TestUse:
         assert session.send_params([("key", value)]) == [value]
         assert version(connection) == "adder"
 
-    def test_large_replies_in_pieces(self, connection, service):
-        session = start(connection)
-        service.piece_bytes = 50_000
-        assert session.send_params([("key", "y" * 500_000)]) == ["y" * 500_000]
-
     def test_errors(self, connection):
         with pytest.raises(SessionNotFound, match="77"):
             Session(connection, 77).end(10)
@@ -173,12 +160,6 @@ class TestUse:
             connection(connection.stub.GetVersion, "not a message")
         assert version(connection) == "adder"
         assert connection.is_direct
-
-    def test_long_errors_are_whole(self, connection, service):
-        service.padding = "z" * 60_000
-        with pytest.raises(SessionNotFound) as caught:
-            Session(connection, 77).end(10)
-        assert str(caught.value).endswith(service.padding)
 
     def test_threads(self, connection, service):
         results = {}
@@ -271,12 +252,6 @@ class TestFallback:
             with CompilerGymServiceConnection(service.address) as connection:
                 self.check_grpc(connection, service, [("service", "GetVersion")])
 
-    def test_option(self, service):
-        opts = ConnectionOpts(direct_channel=False)
-        with CompilerGymServiceConnection(service.address, opts) as connection:
-            assert connection.isolates_sessions
-            self.check_grpc(connection, service)
-
     def test_environment_variable(self, service, monkeypatch):
         monkeypatch.setenv("COMPILER_GYM_DIRECT_CHANNEL", "0")
         with CompilerGymServiceConnection(service.address) as connection:
@@ -284,12 +259,6 @@ class TestFallback:
         monkeypatch.setenv("COMPILER_GYM_DIRECT_CHANNEL", "1")
         with CompilerGymServiceConnection(service.address) as connection:
             assert connection.is_direct
-
-    def test_broken_connections_are_replaced(self, connection, service):
-        service.break_connections()
-        assert [version(connection) for _ in range(3)] == ["adder"] * 3
-        assert connection.is_direct
-        assert service.direct_calls[-1] == ("service", "GetVersion")
 
     def test_channel_that_ceases_to_work(self, connection, service):
         session = start(connection)
@@ -433,14 +402,3 @@ def test_session_whose_socket_was_lost(connection, service, monkeypatch):
     assert list(service.sessions) == [session.session_id]
     assert total(session, ONE) == 11
     assert connection.is_direct
-
-
-def test_fork_request_of_an_unknown_session(connection):
-    with pytest.raises(SessionNotFound):
-        connection(connection.stub.ForkSession, ForkSessionRequest(session_id=5))
-    assert connection.stub._sockets_of_sessions == {}
-
-
-def test_step_of_an_unknown_session(connection):
-    with pytest.raises(SessionNotFound):
-        connection(connection.stub.Step, StepRequest(session_id=5))

@@ -47,20 +47,6 @@ def is_open(fd: int) -> bool:
     return True
 
 
-@pytest.mark.parametrize(
-    ("timeout", "microseconds"),
-    [(None, 0), (1.5, 1_500_000), (1e-9, 1), (float("inf"), 10**15)],
-)
-def test_frames(pair, timeout, microseconds):
-    client, service = pair
-    service.sendall(reply(b"yes", code=3))
-    assert client.call(STEP, b"payload", timeout) == (3, b"yes")
-    header, payload = REQUEST_HEADER.unpack(service.recv(16)), service.recv(100)
-    assert header == (7, STEP, 0, microseconds)
-    assert payload == b"payload"
-    assert client.has_worked
-
-
 def test_a_call_runs_a_function_before_the_reply(pair):
     client, service = pair
     done = []
@@ -87,14 +73,6 @@ def test_replies_that_are_skipped(pair, sizes, last):
     received = service.recv(10_000)
     assert received.count(b"before") == len(sizes)
     assert received.endswith(b"payload")
-
-
-def test_more_replies_than_are_skipped(pair):
-    client, service = pair
-    service.sendall(reply(b"1") + reply(b"2") + reply(b"3"))
-    with pytest.raises(ServiceTransportError, match="unexpected bytes"):
-        client.call(STEP, b"", 100, before=[(STEP, b"")])
-    assert client.closed
 
 
 def test_header_byte_by_byte(pair):
@@ -229,11 +207,6 @@ class TestDescriptors:
         assert fds == []
 
 
-def test_connect_to_nobody():
-    with pytest.raises(ConnectionRefusedError):
-        FrameSocket.connect("compiler_gym-test-nobody", 1)
-
-
 class TestDivided:
     """Requests that are begun and finished later."""
 
@@ -304,13 +277,6 @@ class TestDivided:
         assert client.closed
         with pytest.raises(ChannelBroken):
             client.begin(STEP, b"", 1)
-
-    def test_closed_here(self, pair):
-        client, _ = pair
-        client.begin(STEP, b"", 1)
-        client.close()
-        with pytest.raises(ChannelBroken):
-            client.finish()
 
 
 def test_several_threads_may_ask_whether_it_is_quiet(pair):

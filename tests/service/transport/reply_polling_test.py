@@ -20,32 +20,6 @@ def polled(polling: ReplyPolling, times: list[int]) -> list[bool]:
     return results
 
 
-def test_polls_for_fast_replies():
-    assert all(polled(ReplyPolling(), [FAST] * 1000))
-
-
-def test_polls_at_first():
-    assert ReplyPolling().budget_ns == MAX_POLL_NS
-
-
-def test_single_slow_replies_do_not_matter():
-    assert all(polled(ReplyPolling(), ([FAST] * 9 + [SLOW]) * 100))
-
-
-def test_slow_replies_are_hardly_polled_for():
-    result = polled(ReplyPolling(), [SLOW] * 10_000)
-    assert 10 < sum(result) < 30
-    # The trials become rare.
-    assert 2 <= sum(result[5000:]) <= 5
-
-
-def test_begins_again_when_replies_become_fast():
-    polling = ReplyPolling()
-    polled(polling, [SLOW] * 10_000)
-    result = polled(polling, [FAST] * 5000)
-    assert all(result[1024:])
-
-
 def test_stops_again_when_replies_become_slow():
     polling = ReplyPolling()
     polled(polling, [FAST] * 1000)

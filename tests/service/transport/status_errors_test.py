@@ -59,22 +59,6 @@ def test_session_not_found():
     assert type(exception_from_rpc_error(failure)) is SessionNotFound
 
 
-def test_request_that_cannot_be_encoded():
-    failure = RpcFailure(grpc.StatusCode.INTERNAL, "Exception serializing request!")
-    assert type(exception_from_rpc_error(failure)) is TypeError
-
-
-def test_unknown_hints_at_an_escaped_exception():
-    failure = RpcFailure(grpc.StatusCode.UNKNOWN, "oops")
-    assert "exception escaped" in str(exception_from_rpc_error(failure))
-
-
-@pytest.mark.parametrize("details", [None, ""])
-def test_without_details_the_code_is_named(details):
-    error = exception_from_rpc_error(RpcFailure(grpc.StatusCode.DATA_LOSS, details))
-    assert "DATA_LOSS" in str(error)
-
-
 def test_was_never_sent():
     lost = RpcFailure(grpc.StatusCode.UNAVAILABLE, "Socket closed")
     refused = RpcFailure(

@@ -1,9 +1,10 @@
-"""Every file and folder that docs/contributing/architecture.md names exists.
+"""Documents name what exists: architecture.md files and folders, links of all pages their targets.
 
 Looks at the whole source tree, which it finds through the link to itself.
 """
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -25,7 +26,7 @@ _FOLDER = r"(?<=`)[\w./-]+/(?=`)"
 
 def names_in(text: str) -> set[str]:
     """Returns the files that a text names, also in pictures, and the folders in backticks."""
-    without_links = re.sub(r"\]\([^)]*\)", "]", text)  # The build of the site checks these.
+    without_links = re.sub(r"\]\([^)]*\)", "]", text)
     return set(re.findall(f"{_FILE}|{_FOLDER}", without_links))
 
 
@@ -54,3 +55,49 @@ def test_missing_names_are_found():
         "gone/",
         "server/Gone.cc",
     ]
+
+
+def pages() -> Iterator[Path]:
+    """Yields the Markdown files of the repository."""
+    yield from ROOT.glob("*.md")
+    for folder in (*FOLDERS, "benchmarks", "web", ".github"):
+        found = (ROOT / folder).rglob("*.md")
+        yield from (page for page in found if "node_modules" not in page.parts)
+
+
+def without_code(text: str) -> str:
+    blocks = r"^ *(`{3,}|~{3,})[^`\n]*\n.*?^ *\1`*$"
+    return re.sub(r"`[^`\n]*`", "`", re.sub(blocks, "", text, flags=re.M | re.S))
+
+
+def places_in(text: str) -> set[str]:
+    """Returns the names by which links find the headings of a page."""
+    headings = re.findall(r"^#+ (.*)$", re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S), re.M)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def broken_links(page: Path, text: str) -> list[str]:
+    """Returns the relative links of a page that lead to no file, or to no heading in it."""
+    found = []
+    for link in re.findall(r"\]\(([^)\s]+)\)", without_code(text)):
+        name, _, place = link.partition("#")
+        target = page.parent / name if name else page
+        if re.match(r"\w+:", link):
+            continue
+        if not target.exists() or (place and place not in places_in(target.read_text("utf-8"))):
+            found.append(link)
+    return found
+
+
+def test_links_work_in_a_clone():
+    checked = {page: page.read_text(encoding="utf-8") for page in pages()}
+    assert {ROOT / "README.md", ROOT / "docs/index.md"} < set(checked)
+    assert sum(text.count("](") for text in checked.values()) > 200
+    found = {page: broken_links(page, text) for page, text in checked.items()}
+    assert {str(page): links for page, links in found.items() if links} == {}
+
+
+def test_broken_links_are_found():
+    links = ["README.md", "docs", "gone.md", "README.md#ten-lines", "README.md#gone", "#gone"]
+    text = " ".join(f"[name]({link})" for link in [*links, "https://a.b/c"])
+    assert broken_links(ROOT / "SECURITY.md", text) == ["gone.md", "README.md#gone", "#gone"]

@@ -15,6 +15,7 @@ from command_pages import write_command_page  # noqa: E402
 from environment_pages import write_environment_pages  # noqa: E402
 from notebook_pages import write_notebook_pages  # noqa: E402
 from reference_pages import write_reference_pages  # noqa: E402
+from site_links import link_to_generated_pages  # noqa: E402
 from sphinx.cmd.build import build_main  # noqa: E402
 
 from compiler_gym.util.runfiles_path import find_service_binary  # noqa: E402
@@ -31,6 +32,7 @@ def actions_page() -> str:
 def prepare(source: Path) -> None:
     """Copies the pages into a folder, and adds what is generated."""
     shutil.copytree(ROOT / "docs", source)
+    link_to_generated_pages(source)
     shutil.copy(HERE / "conf.py", source)
     for name in ("CHANGELOG.md", "CODE_OF_CONDUCT.md"):
         shutil.copy(ROOT / name, source / "contributing" / name.lower().replace("_", "-"))

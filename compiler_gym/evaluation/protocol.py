@@ -7,6 +7,7 @@ import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from importlib import import_module
+from inspect import signature
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
@@ -27,7 +28,12 @@ class PredictingPolicy(Protocol):
     """A policy that maps an observation to an action, as models of Stable-Baselines3 do."""
 
     def predict(self, observation: Any, deterministic: bool = ...) -> Any:
-        """Returns the action, or a tuple that begins with it."""
+        """Returns the action, or a tuple of the action and the next state of a recurrent policy.
+
+        Further arguments are passed to a method that names them: ``state``, the last state, None
+        at first; ``episode_start``, an array that holds whether the episode begins; and
+        ``action_masks``, the value of the environment's ``action_masks()``.
+        """
         ...
 
 
@@ -176,8 +182,9 @@ def evaluate(
 
     Args:
         policy: An object with ``predict(observation, deterministic=...)``, as models of
-            Stable-Baselines3 have; one with ``play(env)``, which plays a whole episode; or a
-            function from an observation to an action.
+            Stable-Baselines3 and sb3-contrib have, whose states and action masks are passed too;
+            one with ``play(env)``, which plays a whole episode; or a function from an observation
+            to an action.
         env_id: The id of an environment of :func:`gymnasium.make`.
         part: ``"train"``, ``"validation"`` or ``"test"``: the programs of ``kernels-v0`` in this
             part, and ``count`` files of ``opensource-v0``.
@@ -204,8 +211,8 @@ def evaluate(
         The rows, and why programs have none: those that cannot be compiled.
 
     Raises:
-        ValueError: The reward has no baseline and none is named, there is no such part, or there
-            are no programs.
+        ValueError: The reward has no baseline and none is named, there is no such part, there are
+            no programs, or the policy takes masks and the environment has none.
         TypeError: The policy is none of the above.
         BenchmarkInitError, ServiceError: No program can be compiled at all.
     """
@@ -252,9 +259,7 @@ _Play = Callable[[gymnasium.Env, Any], Iterator[str]]
 def _player_of(policy: Policy, deterministic: bool) -> _Play:
     """Returns a function that plays an episode and yields after each step why it ended, if so."""
     if isinstance(policy, PredictingPolicy):
-        return lambda env, seen: _steps(
-            env, seen, lambda it: _first(policy.predict(it, deterministic=deterministic))
-        )
+        return lambda env, seen: _steps(env, seen, _predictor(policy, env, deterministic))
     if isinstance(policy, PlayingPolicy):
         return lambda env, seen: _whole_episode(env, policy)
     if callable(policy):
@@ -265,9 +270,47 @@ def _player_of(policy: Policy, deterministic: bool) -> _Play:
     )
 
 
-def _first(prediction: Any) -> Any:
-    """Returns the action of a prediction, which may come with the state of a recurrent policy."""
-    return prediction[0] if isinstance(prediction, tuple) else prediction
+def _predictor(
+    policy: PredictingPolicy, env: gymnasium.Env, deterministic: bool
+) -> Callable[[Any], Any]:
+    """Returns a function that chooses the actions of one episode, with all that a policy needs."""
+    names = list(signature(policy.predict).parameters)[1:]  # The first is the observation.
+    masks = _masks_of(env, policy) if "action_masks" in names else lambda: None
+    state, is_first = None, True
+
+    def choose(seen: Any) -> Any:
+        nonlocal state, is_first
+        offered = {
+            "state": state,
+            "episode_start": np.array([is_first]),
+            "action_masks": masks(),
+        }
+        is_first = False
+        named = {name: value for name, value in offered.items() if name in names}
+        prediction = policy.predict(seen, deterministic=deterministic, **named)
+        if not isinstance(prediction, tuple):
+            return prediction
+        state = prediction[1] if len(prediction) > 1 else None
+        return prediction[0]
+
+    return choose
+
+
+def _masks_of(env: gymnasium.Env, policy: PredictingPolicy) -> Callable[[], Any]:
+    """Returns the method of an environment that tells which actions are allowed.
+
+    Raises:
+        ValueError: The environment has none.
+    """
+    try:
+        masks: Callable[[], Any] = env.get_wrapper_attr("action_masks")
+    except AttributeError as error:
+        raise ValueError(
+            f"expected an environment with action_masks() for {type(policy).__name__}, got "
+            f"{env.spec.id if env.spec else env}; try wrappers=[compiler_gym.wrappers.ActionMask], "
+            "or a function that calls predict() without masks"
+        ) from error
+    return masks
 
 
 def _steps(env: gymnasium.Env, seen: Any, choose: Callable[[Any], Any]) -> Iterator[str]:

@@ -7,6 +7,7 @@ import compiler_gym
 from compiler_gym.datasets.selection import programs_of
 from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.tuning.policies.policy import Policy
+from compiler_gym.wrappers import ActionMask, ConstrainedCommandline
 
 SHA256, JSON = (f"benchmark://kernels-v0/{name}" for name in ("sha256", "json"))
 PASSES = ("sroa", "early-cse", "simplifycfg")
@@ -77,6 +78,46 @@ def test_model_by_seed_and_deterministic(env):
     greedy = compiler_gym.evaluate(model, deterministic=True, **options)
     assert {row.actions for row in greedy.rows} == {(model.favourite,) * 2}
     assert greedy.interval() is None
+
+
+class MaskedModel:
+    """A model that plays the first allowed action. Its first argument has the name of another."""
+
+    def __init__(self):
+        self.calls = []
+
+    def predict(self, state, deterministic=False, *, episode_start, action_masks):
+        del state, deterministic
+        self.calls.append((episode_start.tolist(), np.flatnonzero(~action_masks).tolist()))
+        return np.flatnonzero(action_masks)[0]
+
+
+class CountingModel:
+    def __init__(self):
+        self.calls = []
+
+    def predict(self, observation, state=None, episode_start=None, deterministic=False):
+        del observation, deterministic
+        self.calls.append((episode_start.tolist(), state))
+        return np.array(3), (state or 0) + 1
+
+
+def test_masks_and_state():
+    options = {"benchmarks": [SHA256, JSON], "max_episode_steps": 4}
+
+    def few(env):
+        return ConstrainedCommandline(env, ["mem2reg", "div-rem-pairs", "instsimplify"])
+
+    model = MaskedModel()
+    compiler_gym.evaluate(model, wrappers=[few, ActionMask], **options)
+    # The second mem2reg has no effect, and neither has div-rem-pairs.
+    one = [([True], []), ([False], []), ([False], [0]), ([False], [0, 1])]
+    assert model.calls == one * 2
+    with pytest.raises(ValueError, match="got llvm-autophase-ic-v0; try wrappers="):
+        compiler_gym.evaluate(model, **options)
+    model = CountingModel()
+    compiler_gym.evaluate(model, **options)
+    assert model.calls == [([True], None), ([False], 1), ([False], 2), ([False], 3)] * 2
 
 
 def test_policy_for_whole_episodes(env):

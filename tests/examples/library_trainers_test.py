@@ -16,13 +16,16 @@ import numpy as np
 import pytest
 import ray
 from ray.cluster_utils import Cluster
-from sb3_contrib import MaskablePPO
-from stable_baselines3 import PPO
+from sb3_contrib import QRDQN, TRPO, MaskablePPO, RecurrentPPO
+from sb3_contrib.common.maskable.evaluation import evaluate_policy as evaluate_masked
+from stable_baselines3 import A2C, DQN, PPO
 from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.vec_env import VecMonitor
 
 import compiler_gym
 from compiler_gym.envs import GymnasiumEnv
+from compiler_gym.evaluation import load_policy
 from compiler_gym.vector.stable_baselines import StableBaselinesVecEnv
 from compiler_gym.wrappers import ActionMask, AutophaseNorm, TimeLimit
 
@@ -108,6 +111,38 @@ def test_maskable_ppo_takes_our_masks():
         observation, *_ = env.step(action)
     assert masked > 0
     env.close()
+
+
+@pytest.mark.parametrize("deterministic", [True, False])
+@pytest.mark.parametrize("kind", [PPO, A2C, DQN, TRPO, QRDQN, RecurrentPPO, MaskablePPO])
+def test_models_play_as_in_their_own_evaluation(kind, deterministic, tmp_path):
+    """Saved models of each algorithm take the same actions, with masks and state."""
+    options = {"max_episode_steps": 12, "wrappers": [AutophaseNorm, ActionMask]}
+    program = "benchmark://kernels-v0/sha256"
+    env = gymnasium.make("llvm-autophase-ic-v0", benchmark=program, **options)
+    model = kind("MlpLstmPolicy" if kind is RecurrentPPO else "MlpPolicy", env, seed=0)
+    for parameter in model.policy.parameters():
+        parameter.data *= 5  # So that actions depend on what the model sees.
+    model.save(tmp_path / "model.zip")
+    played = []
+
+    def note(values, _):
+        played.append(int(values["actions"][0]))
+
+    model.set_random_seed(0)
+    env.action_space.seed(0)
+    judge = evaluate_masked if kind is MaskablePPO else evaluate_policy
+    arguments = {"n_eval_episodes": 1, "deterministic": deterministic, "warn": False}
+    judge(model, env, callback=note, **arguments)
+    env.close()
+    result = compiler_gym.evaluate(
+        load_policy(str(tmp_path / "model.zip")),
+        benchmarks=[program],
+        deterministic=deterministic,
+        common_random_numbers=True,
+        **options,
+    )
+    assert list(result.rows[0].actions) == played
 
 
 def children(pids: list[int]) -> list[int]:

@@ -84,7 +84,7 @@ class Scalar(spaces.Box):
         other, and floats without bounds from the normal distribution, as ``Box`` does.
 
         Returns:
-            A numpy scalar of the dtype.
+            A plain ``int``, ``float`` or ``bool``, as in 0.2.5, that the dtype has.
         """
         if self.dtype.kind != "f":
             wide = np.int64 if self.dtype.kind in "bi" else np.uint64
@@ -99,15 +99,15 @@ class Scalar(spaces.Box):
             value = self.max - self.np_random.exponential()
         else:
             value = self.np_random.normal()
-        return self.dtype.type(value)
+        return self.dtype.type(value).item()
 
     def to_jsonable(self, sample_n: Iterable[Any]) -> list[Any]:
         """Returns values as plain numbers and truth values."""
         return [self.dtype.type(value).item() for value in sample_n]
 
     def from_jsonable(self, sample_n: Iterable[Any]) -> list[Any]:
-        """Returns numpy scalars of the dtype."""
-        return [self.dtype.type(value) for value in sample_n]
+        """Inverse of :meth:`to_jsonable`."""
+        return self.to_jsonable(sample_n)
 
     def __eq__(self, other: object) -> bool:
         return (

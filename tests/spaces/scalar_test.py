@@ -48,7 +48,11 @@ def test_samples_are_members(space):
     space.seed(0)
     samples = [space.sample() for _ in range(100)]
     assert all(sample in space for sample in samples)
-    assert all(sample.dtype == space.dtype for sample in samples)
+    # Plain values, which loggers test by isinstance() and write as JSON.
+    kind = {"b": bool, "i": int, "u": int, "f": float}[space.dtype.kind]
+    assert {type(sample) for sample in samples} == {kind}
+    assert json.loads(json.dumps(samples)) == space.from_jsonable(samples) == samples
+    assert np.array(samples, dtype=space.dtype).tolist() == samples
     space.seed(0)
     assert samples == [space.sample() for _ in range(100)]
 

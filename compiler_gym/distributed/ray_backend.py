@@ -214,13 +214,17 @@ def _check_version(version: str) -> None:
 
 def _check_connection(ray: Any, address: str) -> None:
     """Raises PoolError if this process is connected to another cluster than that of an address."""
-    found = re.fullmatch(r"([^:/]+):(\d+)", address)
     connected = ray.get_runtime_context().gcs_address
-    if found is None or address == connected:
+    if address in ("auto", LOCAL, connected):
         return
+    found = re.fullmatch(r"([^:/]+):(\d+)", address)
     host, _, port = connected.rpartition(":")
     with suppress(OSError):
-        if port == found[2] and socket.gethostbyname(found[1]) == socket.gethostbyname(host):
+        if (
+            found
+            and port == found[2]
+            and socket.gethostbyname(found[1]) == socket.gethostbyname(host)
+        ):
             return
     raise PoolError(
         f"expected a connection to the Ray cluster at {address!r}, but this process has one to "

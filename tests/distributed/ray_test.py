@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import sys
 from pathlib import Path
@@ -18,6 +19,7 @@ from compiler_gym.cli.pool_options import command_pool
 from compiler_gym.distributed import Episode, Job, Limits, PoolError, open_pool
 from compiler_gym.distributed.episode import record
 from compiler_gym.distributed.programs import Program
+from compiler_gym.distributed.ray_backend import RayBackend
 from compiler_gym.distributed.rows import fingerprint, read_table, schema_of
 from compiler_gym.leaderboard.llvm_instcount import evaluate_on_pool, read_results
 from compiler_gym.tuning.policy_training.laboratory import Laboratory
@@ -154,6 +156,17 @@ def test_a_cluster_without_room_is_an_error(cluster, monkeypatch):
         monkeypatch.setattr(pool._backend, "capacity", lambda: 0)
         with pytest.raises(PoolError, match=r"within 0\.5 s, found none: there is room for 0"):
             next(pool.run([Job(Square(1))]))
+
+
+def test_another_cluster_than_the_connected_one_is_an_error(cluster):
+    host, _, port = cluster.address.rpartition(":")
+    for address in (cluster.address, "auto", "local"):
+        RayBackend(address).close()
+    assert ray.is_initialized()
+    for address in (f"{host}:1", f"192.0.2.1:{port}", "ray://192.0.2.1:10001", "[2001:db8::1]:1"):
+        expected = f"cluster at '{address}', but this process has one to '{cluster.address}'; try"
+        with pytest.raises(PoolError, match=re.escape(expected)):
+            RayBackend(address)
 
 
 def test_messages_of_ray_go_to_stderr(cluster, capsys):

@@ -1,6 +1,5 @@
 """``compiler-gym eval``: evaluates a policy on held-out programs."""
 
-import sys
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
@@ -10,6 +9,7 @@ import typer
 
 from compiler_gym.cli.console import print_json, print_line, print_table, progress_bar
 from compiler_gym.cli.eval_model import ModelOptions, evaluate_model, is_model
+from compiler_gym.cli.failures import Failures
 from compiler_gym.cli.options import (
     PROGRAM_HELP,
     JsonOption,
@@ -24,7 +24,7 @@ from compiler_gym.cli.pool_options import PoolProgress, RayOption, command_pool
 from compiler_gym.datasets.selection import programs_of
 from compiler_gym.distributed.pool import Limits
 from compiler_gym.distributed.programs import Program
-from compiler_gym.distributed.task import Job, Outcome
+from compiler_gym.distributed.task import Job
 from compiler_gym.distributed.worker import Worker
 from compiler_gym.evaluation.protocol import EPISODE_STEPS
 from compiler_gym.evaluation.rows import ENDLESS, WRONG
@@ -95,8 +95,8 @@ def evaluate(
     The shipped policies are sequences of passes, trained on other programs. `python -m
     compiler_gym.tuning.policy_training` trains them again.
 
-    The exit code is 1 if the output of a program changes. The mean leaves out programs of csmith
-    that never end, as compilers may remove all of their code.
+    The exit code is 1 if the output of a program changes, or a program cannot be compiled. The mean
+    leaves out programs of csmith that never end, as compilers may remove all of their code.
 
     With --ray, the nodes of a cluster play the episodes. They need the datasets of the programs to
     check their output.
@@ -121,28 +121,36 @@ def evaluate(
     chosen = Policy.load(policy)
     file = SHIPPED.get(policy, Path(policy)).read_bytes()
     with opened_env("llvm-v0") as llvm:
-        uris = uris or programs_of(llvm.datasets, "test", count, count, seed)
-        tasks = [
-            PolicyEvaluation.job(Program.of(llvm.datasets.benchmark(uri)), file, check)
-            for uri in dict.fromkeys(uris)
-        ]
-    rows, failed = _evaluated(tasks, jobs, ray)
+        uris = [*dict.fromkeys(uris or programs_of(llvm.datasets, "test", count, count, seed))]
+        failures = Failures(len(uris))
+        tasks = []
+        for uri in uris:
+            with failures.noted(uri):
+                program = Program.of(llvm.datasets.benchmark(uri))
+                tasks.append(PolicyEvaluation.job(program, file, check))
+    rows = _evaluated(tasks, jobs, ray, failures)
     if as_json:
-        print_json({"policy": policy, "about": chosen.about, "programs": rows})
+        print_json(
+            {
+                "policy": policy,
+                "about": chosen.about,
+                "programs": rows,
+                "failed": failures.reasons,
+            }
+        )
     elif rows:
         _print(rows, policy)
-    for each in failed:
-        print(f"{each.task.program} failed: {each.error}", file=sys.stderr)
-    if failed or any(row["output"] == WRONG for row in rows):
+    failures.print()
+    if failures.reasons or any(row["output"] == WRONG for row in rows):
         raise typer.Exit(1)
 
 
 def _evaluated(
-    jobs: Sequence[Job], workers: int, ray: str | None
-) -> tuple[list[dict[str, Any]], list[Outcome]]:
-    """Evaluates programs. Returns their rows in order, and the failures."""
+    jobs: Sequence[Job], workers: int, ray: str | None, failures: Failures
+) -> list[dict[str, Any]]:
+    """Evaluates programs, and returns their rows in order."""
     if ray is None and workers == 1:
-        return _evaluated_here(jobs), []
+        return _evaluated_here(jobs, failures)
     place = {job.task.name: index for index, job in enumerate(jobs)}
     limits = Limits(workers=None if ray else workers)
     outcomes = []
@@ -154,17 +162,20 @@ def _evaluated(
             outcomes.append(outcome)
             bar.advance()
     outcomes.sort(key=lambda each: place[each.task.name])
-    failed = [each for each in outcomes if each.error is not None]
-    return [each.value for each in outcomes if each.error is None], failed
+    for each in outcomes:
+        if each.error is not None:
+            failures.reasons[each.task.program] = each.error
+    return [each.value for each in outcomes if each.error is None]
 
 
-def _evaluated_here(jobs: Sequence[Job]) -> list[dict[str, Any]]:
+def _evaluated_here(jobs: Sequence[Job], failures: Failures) -> list[dict[str, Any]]:
     """Evaluates programs in this process, one by one."""
     with closing(Worker()) as worker, progress_bar() as progress:
         task = progress.add_task("evaluating", total=len(jobs))
         rows = []
         for job in jobs:
-            rows.append(worker.run_or_raise(job))
+            with failures.noted(job.task.program):
+                rows.append(worker.run_or_raise(job))
             progress.update(task, advance=1)
         return rows
 

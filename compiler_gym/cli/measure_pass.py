@@ -14,6 +14,7 @@ import typer
 from rich.progress import Progress
 
 from compiler_gym.cli.console import print_json, print_line, print_table, progress_bar
+from compiler_gym.cli.failures import Failures
 from compiler_gym.cli.options import (
     JsonOption,
     complete_observation,
@@ -147,6 +148,7 @@ def _measure_all(
     env: LlvmEnv,
     programs: Sequence[str],
     outcomes: Outcomes,
+    unusable: Failures,
     progress: Progress,
     seed: int,
     prefixes: int,
@@ -159,9 +161,10 @@ def _measure_all(
         # Programs are independent: a selection gives the same numbers.
         rng = np.random.default_rng([seed, *program.encode()])
         outcomes[program] = []
-        for outcome in measure_trials(env, program, measurement, prefixes, rng):
-            outcomes[program].append(outcome)
-            progress.update(task, advance=1)
+        with unusable.noted(program):
+            for outcome in measure_trials(env, program, measurement, prefixes, rng):
+                outcomes[program].append(outcome)
+                progress.update(task, advance=1)
         progress.update(task, completed=(number + 1) * prefixes)
 
 
@@ -214,7 +217,8 @@ def measure(
 
     Random passes are applied first, as in the middle of an episode. The result of the pass is
     verified. Programs with expected outputs are run. Ctrl-C prints the measurements so far. The
-    exit code is 1 if the pass crashed, took too long, left invalid IR or broke a program.
+    exit code is 1 if the pass crashed, took too long, left invalid IR or broke a program, or if a
+    program cannot be compiled without it.
 
     \b
     Examples:
@@ -224,6 +228,7 @@ def measure(
     """  # noqa: D301
     outcomes: Outcomes = {}
     names: list[str] = []
+    unusable = Failures(len(program or ()))
     is_interrupted = False
     try:
         with LlvmEnv(action_space=action_space, pass_plugins=plugin or ()) as env:
@@ -240,14 +245,17 @@ def measure(
                 runs=runs,
             )
             with progress_bar() as progress:
-                _measure_all(env, programs, outcomes, progress, seed, prefixes, measurement)
+                _measure_all(
+                    env, programs, outcomes, unusable, progress, seed, prefixes, measurement
+                )
     except KeyboardInterrupt:
         is_interrupted = True
     failures = failures_of(outcomes, names)
     _print(rows_of(outcomes, seed), failures, f"Savings of {passes} in {cost}", as_json)
+    unusable.print()
     if is_interrupted:
         raise typer.Exit(INTERRUPTED)
-    if failures:
+    if failures or unusable.reasons:
         raise typer.Exit(1)
 
 

@@ -1,6 +1,5 @@
 """The programs of ``compiler-gym optimize``: one, several, or the parts of one."""
 
-import logging
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -11,13 +10,8 @@ from typing import Any, TypeVar
 
 import typer
 
-from compiler_gym.cli.console import (
-    describe_error,
-    is_failure,
-    print_json,
-    print_line,
-    working_on,
-)
+from compiler_gym.cli.console import print_json, print_line, working_on
+from compiler_gym.cli.failures import reason_for
 from compiler_gym.cli.optimize_program import Product, Result, Settings, optimize_program
 from compiler_gym.cli.optimize_report import print_linked_summary, print_report, print_summary
 from compiler_gym.cli.optimize_speed import (
@@ -28,7 +22,6 @@ from compiler_gym.cli.optimize_speed import (
     workload_of,
 )
 from compiler_gym.cli.options import program_uri
-from compiler_gym.distributed.task import reason_of
 from compiler_gym.envs.llvm.benchmarks.bitcode import run_tool
 from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets, get_llvm_datasets
 from compiler_gym.tuning.size.compilation import Compilation
@@ -41,8 +34,6 @@ from compiler_gym.tuning.speed.workload import SlowdownLimit
 from compiler_gym.util import llvm_tools
 from compiler_gym.util.interrupts import INTERRUPTED
 from compiler_gym.util.shell_format import plural
-
-logger = logging.getLogger(__name__)
 
 _COMPILE_SECONDS = 3600
 
@@ -233,8 +224,7 @@ def make_each(
         except Exception as error:  # The others do not depend on it.
             if len(inputs) == 1:
                 raise
-            logger.info("%s failed", program.path, exc_info=True)
-            reason = describe_error(error) if is_failure(error) else reason_of(error)
+            reason = reason_for(str(program.path), error)
             failed.append(Failed(program, reason))
             name = str(program.path)
             print(reason if name in reason else f"{name}: {reason}", file=sys.stderr)

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from compiler_gym.cli.console import print_json, print_line
+from compiler_gym.cli.failures import Failures
 from compiler_gym.cli.options import (
     PROGRAM_HELP,
     EnvOption,
@@ -120,7 +121,8 @@ def record(
     Each row is an episode. Actions are random, from a policy, or from a file. The same command
     continues after an interrupt, and plays no episode twice. The rows are the same on this machine
     and, with --ray, on the nodes of a cluster. The exit code is 1 if an episode failed. Its row
-    then has the reason, and failures/NAME.txt has the details.
+    then has the reason, and failures/NAME.txt has the details. It is also 1 if a program cannot be
+    compiled, which has no rows.
 
     \b
     Examples:
@@ -137,6 +139,7 @@ def record(
             raise unknown_name("reward", str(reward), [*env.reward.spaces])
         chosen = _Choice.of(env, policy, actions, range(seed, seed + episodes), steps)
         uris = _uris(env.datasets, programs, count)
+        failures = Failures(len(uris))
         schema = schema_of({name: env.observation.spaces[name].space for name in wanted})
         total = len(uris) * chosen.episodes
         interrupted = False
@@ -148,9 +151,10 @@ def record(
             def jobs_of_programs() -> Iterator[Job]:
                 common = {"environment": env_id, "observations": wanted, "reward": reward}
                 for uri in uris:
-                    program = Program.of(env.datasets.benchmark(uri))
-                    for each in chosen.arguments():
-                        yield Episode.job(program, chosen.file, **each, **common)
+                    with failures.noted(uri):
+                        program = Program.of(env.datasets.benchmark(uri))
+                        for each in chosen.arguments():
+                            yield Episode.job(program, chosen.file, **each, **common)
 
             def watch(outcome: Outcome | None) -> None:
                 bar.advance()
@@ -160,6 +164,7 @@ def record(
             except KeyboardInterrupt:
                 interrupted = True
     _print_results(output_folder, summary(pool.stats), time.monotonic() - begin, as_json)
+    failures.print()
     if interrupted:
         raise typer.Exit(INTERRUPTED)
     if form == "chat":
@@ -170,7 +175,7 @@ def record(
         written, _ = write_recorded(output_folder, paths, best)
         if not as_json:
             print_line(f"{output_folder}/chat.jsonl, .parquet: {plural(written, 'conversation')}")
-    if pool.stats.failed:
+    if pool.stats.failed or failures.reasons:
         raise typer.Exit(1)
 
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from compiler_gym.cli.console import print_json, print_line, print_table, working_on
+from compiler_gym.cli.failures import Failures
 from compiler_gym.cli.options import (
     EnvOption,
     JsonOption,
@@ -45,6 +46,8 @@ def replay(
 ) -> None:
     """Replay passes, and show the effect of each.
 
+    The exit code is 1 if a state cannot be replayed.
+
     \b
     Examples:
       compiler-gym replay results.csv
@@ -67,13 +70,18 @@ def replay(
             uri = program_uri(program)
             wanted = [CompilerEnvState(benchmark=uri, commandline=text, walltime=0)]
         results = []
-        for state in wanted:
-            rows = _replay_state(opened, state)
-            results.append({"benchmark": state.benchmark, "steps": rows})
-            if not as_json:
-                print_replay(opened, rows, state)
+        failures = Failures(len(wanted))
+        for number, state in enumerate(wanted, start=1):
+            with failures.noted(f"state {number}, {state.benchmark},"):
+                rows = _replay_state(opened, state)
+                results.append({"benchmark": state.benchmark, "steps": rows})
+                if not as_json:
+                    print_replay(opened, rows, state)
         if as_json:
             print_json(results)
+        failures.print()
+        if failures.reasons:
+            raise typer.Exit(1)
         if write is not None:
             opened.write_ir(write) if write.suffix == ".ll" else opened.write_bitcode(write)
 

@@ -5,7 +5,6 @@ learnt from many programs. It mutates the best sequence, compiles the program, a
 improvements. At the end it removes passes without effect, and the real ``opt`` proves each result.
 """
 
-import logging
 import random
 import re
 import tempfile
@@ -17,13 +16,13 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from compiler_gym.cli.console import describe_error, is_failure
+from compiler_gym.cli.failures import reason_for
 from compiler_gym.cli.options import program_name
 from compiler_gym.cli.pool_options import PoolProgress, command_pool
 from compiler_gym.datasets import Datasets
 from compiler_gym.distributed.pool import Limits
 from compiler_gym.distributed.programs import Program
-from compiler_gym.distributed.task import Job, name_of, reason_of
+from compiler_gym.distributed.task import Job, name_of
 from compiler_gym.distributed.worker import Worker
 from compiler_gym.envs.llvm import LlvmEnv
 from compiler_gym.envs.llvm.benchmarks.validation import run_opt
@@ -31,8 +30,6 @@ from compiler_gym.errors import EnvironmentNotSupported
 from compiler_gym.tuning.policies.policy import FIRST_SEQUENCE, Policy, mutate
 from compiler_gym.util.registration import make
 from compiler_gym.util.sequence_reducer import reductions
-
-logger = logging.getLogger(__name__)
 
 #: The proof of a result if ``opt`` is not installed.
 NO_OPT = "not installed"
@@ -106,8 +103,7 @@ def reporting(game: Game) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        logger.info("the search for %s failed", game.name, exc_info=True)
-        game.fail(describe_error(error) if is_failure(error) else reason_of(error))
+        game.fail(reason_for(game.name, error))
 
 
 def play(game: Game, stop: threading.Event, seconds: float, seed: int, folder: Path) -> None:

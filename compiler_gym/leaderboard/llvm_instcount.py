@@ -20,7 +20,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import closing
+from contextlib import closing, contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -37,13 +37,15 @@ from compiler_gym.datasets.selection import programs_of
 from compiler_gym.distributed.opening import open_pool
 from compiler_gym.distributed.pool import Limits, Pool
 from compiler_gym.distributed.programs import Program
-from compiler_gym.distributed.task import Job
+from compiler_gym.distributed.task import Job, reason_of
 from compiler_gym.envs.llvm import LlvmEnv
+from compiler_gym.errors import BenchmarkInitError, DatasetInitError, DownloadFailed
 from compiler_gym.evaluation.result import Evaluation
 from compiler_gym.evaluation.rows import EvaluationRow
 from compiler_gym.leaderboard.episodes import Policy, PolicyEpisode, pickled, play
 from compiler_gym.util.interrupts import INTERRUPTED
 from compiler_gym.util.registration import make
+from compiler_gym.util.shell_format import plural
 from compiler_gym.util.statistics import arithmetic_mean, geometric_mean
 from compiler_gym.util.thread_pool import ThreadEnvironments
 from compiler_gym.validate import validate_states
@@ -96,18 +98,26 @@ def evaluate(
 
     Raises:
         ValueError: The file is malformed, or the policy has changed the benchmark or the reward.
-        Exception: Any error of the policy or of the environment.
+        RuntimeError: After all other episodes, if a program cannot be compiled or downloaded.
+        Exception: Any error of the policy.
     """
     missing = [uri for uri, _ in _missing(path, benchmarks, repetitions)]
     environments = ThreadEnvironments(make_env)
     executor = ThreadPoolExecutor(max(min(nproc, len(missing)), 1), "leaderboard")
     try:
-        episodes = [
-            executor.submit(lambda uri: play(environments.get(), policy, uri), uri)
+        episodes = {
+            executor.submit(lambda uri: play(environments.get(), policy, uri), uri): uri
             for uri in missing
-        ]
-        states = (episode.result() for episode in as_completed(episodes))
-        yield from _appended(path, states, len(missing))
+        }
+
+        def states() -> Iterator[CompilerEnvState]:
+            failures = _Failures()
+            for episode in as_completed(episodes):
+                with failures.noted(episodes[episode]):
+                    yield episode.result()
+            failures.raise_if_any()
+
+        yield from _appended(path, states(), len(missing))
     finally:
         executor.shutdown(cancel_futures=True)
         environments.close()
@@ -139,14 +149,17 @@ def evaluate_on_pool(
     Raises:
         ValueError: If the file is malformed.
         TypeError: If the policy cannot be pickled.
-        RuntimeError: If an episode fails, or there are no workers.
+        RuntimeError: If an episode fails, or there are no workers; or after all other episodes, if
+            a program cannot be compiled or downloaded.
     """
     missing = _missing(path, benchmarks, repetitions)
     data = pickled(policy)
+    failures = _Failures()
 
     def jobs() -> Iterator[Job]:
         for uri, number in missing:
-            yield PolicyEpisode.job(Program.of(datasets.benchmark(uri)), data, _ID, number)
+            with failures.noted(uri):
+                yield PolicyEpisode.job(Program.of(datasets.benchmark(uri)), data, _ID, number)
 
     def states() -> Iterator[CompilerEnvState]:
         with closing(pool.run(jobs())) as outcomes:
@@ -156,8 +169,33 @@ def evaluate_on_pool(
                     logger.error("%s", outcome.details)
                     raise RuntimeError(f"{outcome.task.program} failed: {outcome.error}")
                 yield outcome.value
+        failures.raise_if_any()
 
     yield from _appended(path, states(), len(missing))
+
+
+class _Failures:
+    """Episodes on programs that cannot be compiled or downloaded. Others do not depend on them."""
+
+    def __init__(self) -> None:
+        self._reasons: list[str] = []
+
+    @contextmanager
+    def noted(self, uri: str) -> Iterator[None]:
+        """Notes such an error in the episode on a program."""
+        try:
+            yield
+        except (BenchmarkInitError, DatasetInitError, DownloadFailed) as error:
+            logger.exception("%s failed", uri)
+            self._reasons.append(f"{uri} failed: {reason_of(error)}")
+
+    def raise_if_any(self) -> None:
+        """Raises RuntimeError with the first of the failures."""
+        if self._reasons:
+            raise RuntimeError(
+                f"{self._reasons[0]}\n{plural(len(self._reasons), 'episode')} failed; the results "
+                "have the others; try --resume"
+            )
 
 
 def _missing(

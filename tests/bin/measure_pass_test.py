@@ -64,6 +64,16 @@ def test_wrong_arguments(arguments, message):
     assert "Traceback" not in done.stderr
 
 
+def test_one_of_several_programs_does_not_compile(tmp_path):
+    (tmp_path / "wrong.c").write_text("int f(void) { return g; }\n")
+    words = ("--program", str(tmp_path / "wrong.c"), *programs(), "--prefixes", "1", "--json")
+    done = run("mem2reg", *words)
+    assert done.returncode == 1
+    rows = json.loads(done.stdout)["rows"]
+    assert [f"benchmark://{row['program']}" for row in rows[:2]] == [*PROGRAMS]
+    assert "wrong.c failed: Command failed" in done.stderr
+
+
 def test_help():
     done = run("--help")
     assert done.returncode == 0

@@ -46,6 +46,18 @@ def test_wrong_arguments(fails, policy):
     assert "is not in the space" in line and len(line) < 400
 
 
+@pytest.mark.parametrize("more", [[], ["--jobs", "2"]])
+def test_one_of_several_does_not_compile(run, policy, program_c, environment, more):
+    (environment / "wrong.c").write_text("int f(void) { return g; }\n")
+    words = ("eval", "wrong.c", program_c.name, "--policy", policy.name, "--json", *more)
+    done = run(*words, code=1)
+    report = json.loads(done.stdout)
+    assert [row["uri"] for row in report["programs"]] == [program_c.as_uri()]
+    (reason,) = report["failed"].values()
+    assert "use of undeclared identifier 'g'" in reason
+    assert "wrong.c failed: Command failed" in done.stderr
+
+
 def test_several_at_a_time_are_the_same(run, policy, program_c, environment):
     (environment / "other.c").write_text("int twice(int x) { return x + x; }")
     words = ("eval", program_c.name, "other.c", "--policy", policy.name, "--json")

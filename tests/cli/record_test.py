@@ -27,6 +27,13 @@ def test_random_episodes(run, program_c, environment):
     assert (report["done"], report["episodes"]) == (2, 8)
 
 
+def test_one_of_several_does_not_compile(run, program_c, environment):
+    (environment / "wrong.c").write_text("int f(void) { return g; }\n")
+    done = run("record", "wrong.c", program_c.name, "--episodes", 2, "--steps", 1, code=1)
+    assert "recorded: 2 episodes, 2 steps" in done.stdout
+    assert "wrong.c failed: Command failed" in done.stderr
+
+
 def test_actions_of_a_file(run, program_c, environment):
     (environment / "actions.txt").write_text("mem2reg sroa\n\ngvn mem2reg\n")
     run("record", program_c.name, "--actions", "actions.txt", "--observation", "IrSha1")

@@ -26,6 +26,15 @@ def test_replay_of_states(run, states):
     assert same.stdout == text
 
 
+def test_one_of_several_states_fails(run, states):
+    states.write_text(states.read_text() + f"kernels-v0/none,0.5,1,{SROA}\n")
+    lines = states.read_text().splitlines()
+    states.write_text("\n".join([lines[0], lines[3], *lines[1:3]]) + "\n")
+    done = run("replay", states, code=1)
+    assert done.stdout.count("1 step, 1 of which changed the program, reward") == 2
+    assert done.stderr.startswith("state 1, benchmark://kernels-v0/none, failed: There is no")
+
+
 def test_replay_of_passes_writes_the_program(run, program_c, environment):
     arguments = ("replay", "-p", program_c.name, "sroa,simplifycfg", "simplifycfg")
     text = run(*arguments, "--write", "out.ll").stdout

@@ -10,6 +10,8 @@ import textwrap
 import pytest
 
 import compiler_gym
+from compiler_gym.distributed import Limits, open_pool
+from compiler_gym.leaderboard import llvm_instcount
 from compiler_gym.util.statistics import geometric_mean
 from tests.document_code import code_blocks
 
@@ -179,6 +181,30 @@ def test_ctrl_c_keeps_the_results(evaluate, tmp_path):
     assert (code, len(rows)) == (130, 1), output
     code, output, rows = evaluate("pass", *flags, "--resume")
     assert (code, len(rows)) == (0, 4), output
+
+
+def step_once(env):
+    env.step(0)
+
+
+def test_a_program_that_does_not_compile_leaves_the_others(tmp_path):
+    (tmp_path / "wrong.c").write_text("int f(void) { return g; }\n")
+    wrong = (tmp_path / "wrong.c").as_uri()
+    benchmarks = [f"{KERNELS}/aes", wrong, f"{KERNELS}/bigint"]
+
+    def make():
+        return compiler_gym.make("llvm-ic-v0")
+
+    with make() as env, open_pool(None, Limits(workers=1)) as pool:
+        for states in (
+            llvm_instcount.evaluate(step_once, make, benchmarks, 1, tmp_path / "threads.csv"),
+            llvm_instcount.evaluate_on_pool(
+                step_once, pool, env.datasets, benchmarks, 1, tmp_path / "pool.csv"
+            ),
+        ):
+            assert {next(states).benchmark, next(states).benchmark} == {*benchmarks} - {wrong}
+            with pytest.raises(RuntimeError, match=r"wrong\.c failed: BenchmarkInit"):
+                next(states)
 
 
 def test_a_policy_that_fails_in_a_process(evaluate):

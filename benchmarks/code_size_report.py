@@ -32,10 +32,11 @@ from compiler_gym.tuning.policies.policy import SHIPPED, Policy
 from compiler_gym.tuning.size.compilation import Compilation
 from compiler_gym.tuning.size.evaluator import Budget, Evaluation, Evaluator
 from compiler_gym.tuning.size.inputs import Check, program_check
-from compiler_gym.tuning.size.linking import Linker, trial_linker
+from compiler_gym.tuning.size.linking import Linker
 from compiler_gym.tuning.size.objective import Objective
 from compiler_gym.tuning.size.optimizer import Optimizer
 from compiler_gym.tuning.size.ranking import shipped_portfolio, shipped_ranking
+from compiler_gym.tuning.size.trial_linking import trial_linker
 from compiler_gym.util import llvm_tools
 
 MILESTONES = (1, 10, 60, 120)

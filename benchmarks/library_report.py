@@ -27,8 +27,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from compiler_gym.tuning.size.linking import TrialLinker, trial_linker
 from compiler_gym.tuning.size.object_file import read_object
+from compiler_gym.tuning.size.trial_linking import TrialLinker, trial_linker
 from compiler_gym.util import llvm_tools
 from compiler_gym.util.runfiles_path import cache_path
 from compiler_gym.util.statistics import compare_paired_runtimes

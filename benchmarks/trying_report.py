@@ -21,8 +21,8 @@ from compiler_gym.envs.llvm.datasets.kernels_dataset import KERNELS_PATH
 from compiler_gym.tuning.size import evaluator, linking
 from compiler_gym.tuning.size.compilation import Change, Compilation
 from compiler_gym.tuning.size.evaluator import Budget, Evaluation, Evaluator
-from compiler_gym.tuning.size.linking import trial_linker
 from compiler_gym.tuning.size.ranking import shipped_portfolio
+from compiler_gym.tuning.size.trial_linking import trial_linker
 from compiler_gym.util import llvm_tools
 from compiler_gym.util.commands import run_command
 from compiler_gym.util.started_programs import run_started

@@ -10,8 +10,8 @@ from compiler_gym.cli.lock_file import Key
 from compiler_gym.cli.project_build import compilers
 from compiler_gym.cli.wrapper_command import without_outputs
 from compiler_gym.cli.wrapper_settings import RECORD
-from compiler_gym.tuning.size.linking import LinkError, trial_linker
 from compiler_gym.tuning.size.object_file import ObjectFile, read_object
+from compiler_gym.tuning.size.trial_linking import LinkError, trial_linker
 
 _VARIABLES = {"clang": "CC", "clang++": "CXX"}
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from compiler_gym.cli.kept_objects import files_below
-from compiler_gym.tuning.size.linking import LinkedSize, LinkError, stripped_size
 from compiler_gym.tuning.size.object_file import exported_symbols, read_object
+from compiler_gym.tuning.size.trial_linking import LinkedSize, LinkError, stripped_size
 
 _HEADER_BYTES = 18
 _OBJECT, _PROGRAM, _LIBRARY = 1, 2, 3  # Types of ELF files.

@@ -5,12 +5,13 @@ import json
 import os
 import shlex
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import compiler_gym
 from compiler_gym.cli.kept_objects import Found, digest_of
+from compiler_gym.tuning.size.safety import MAX_STACK_GROWTH, Kind, Limits
 from compiler_gym.util import llvm_tools
 from compiler_gym.util.commands import run_command
 from compiler_gym.util.filesystem import atomic_file_write, file_lock
@@ -65,6 +66,9 @@ class Entry(Unit):
         decisions: The change, as JSON.
         left_out: Wrong decisions that a check has found.
         object: A digest of the object file.
+        excluded: Functions and sources that the search left as they are.
+        without: Kinds of decisions that it did not make.
+        max_stack_growth: The bytes by which each frame was allowed to grow.
     """
 
     objective: str
@@ -75,6 +79,14 @@ class Entry(Unit):
     decisions: dict[str, list[str]]
     left_out: list[str]
     object: str
+    excluded: list[str] = field(default_factory=list)
+    without: list[str] = field(default_factory=list)
+    max_stack_growth: int = MAX_STACK_GROWTH
+
+    @property
+    def limits(self) -> Limits:
+        """The exclusions of the search."""
+        return Limits(tuple(self.excluded), (*map(Kind, self.without),), self.max_stack_growth)
 
     def difference(self, unit: Unit) -> str:
         """Returns the reason that the entry does not match a unit; empty if it does."""
@@ -170,13 +182,14 @@ def key_of(folder: Path, source: str, options: Sequence[str]) -> Key:
     return os.path.relpath(source, folder), words
 
 
-def entry_of(unit: Unit, found: Found, made: Path) -> Entry:
+def entry_of(unit: Unit, found: Found, made: Path, limits: Limits) -> Entry:
     """Returns the entry for the result of a search.
 
     Args:
         unit: The unit.
         found: The result.
         made: The object file.
+        limits: The exclusions.
     """
     return Entry(
         **asdict(unit),
@@ -188,6 +201,9 @@ def entry_of(unit: Unit, found: Found, made: Path) -> Entry:
         decisions=found.decisions,
         left_out=[],
         object=digest_of(made),
+        excluded=[*limits.excluded],
+        without=[each.value for each in limits.without],
+        max_stack_growth=limits.max_stack_growth,
     )
 
 

@@ -15,7 +15,7 @@ from compiler_gym.tuning.size.compilation import Change, Compilation
 from compiler_gym.tuning.size.evaluator import Budget, Evaluation, Evaluator
 from compiler_gym.tuning.size.image import estimate_changed_cycles
 from compiler_gym.tuning.size.inputs import Check, Input, all_of
-from compiler_gym.tuning.size.linking import LinkedSize, Linker, trial_linker
+from compiler_gym.tuning.size.linking import Linker
 from compiler_gym.tuning.size.memory import Memory, open_memory
 from compiler_gym.tuning.size.minimise import ENDS
 from compiler_gym.tuning.size.object_file import (
@@ -30,6 +30,7 @@ from compiler_gym.tuning.size.optimizer import Optimizer
 from compiler_gym.tuning.size.product import reproduces, write_object
 from compiler_gym.tuning.size.ranking import experimental_options, shipped_ranking
 from compiler_gym.tuning.size.safety import NO_LIMITS, Limits
+from compiler_gym.tuning.size.trial_linking import LinkedSize, trial_linker
 from compiler_gym.tuning.speed.workload import Slowdown, SlowdownLimit
 from compiler_gym.util import llvm_tools
 from compiler_gym.util.shell_format import join_cmd, plural

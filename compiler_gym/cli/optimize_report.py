@@ -6,11 +6,11 @@ from typing import Any
 
 from compiler_gym.cli.console import print_line, print_table
 from compiler_gym.cli.optimize_program import NOT_REPEATED, Result, experimental_notes
-from compiler_gym.tuning.size.linking import LinkedSize
 from compiler_gym.tuning.size.minimise import Part
 from compiler_gym.tuning.size.object_file import StackUse, readable_names
 from compiler_gym.tuning.size.objective import Objective
 from compiler_gym.tuning.size.optimizer import Optimizer
+from compiler_gym.tuning.size.trial_linking import LinkedSize
 from compiler_gym.util.shell_format import plural
 
 _MAX_FUNCTIONS = 8

@@ -9,7 +9,7 @@ import os
 import re
 import sys
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -40,8 +40,8 @@ from compiler_gym.util.runfiles_path import cache_path
 if TYPE_CHECKING:
     from compiler_gym.cli.lock_file import Entry, LockFile
     from compiler_gym.cli.lock_file import Unit as LockedUnit
-    from compiler_gym.tuning.size.linking import TrialLinker
     from compiler_gym.tuning.size.optimizer import Optimizer
+    from compiler_gym.tuning.size.trial_linking import TrialLinker
 
 _KEPT = "size-objects"
 
@@ -105,7 +105,7 @@ class Unit:
     @property
     def trial(self) -> "TrialLinker | None":
         """Links the object file alone."""
-        from compiler_gym.tuning.size.linking import trial_linker
+        from compiler_gym.tuning.size.trial_linking import trial_linker
 
         return trial_linker(["-fPIC"] if self.command.is_for_libraries else [])
 
@@ -206,7 +206,10 @@ def _locked(unit: Unit) -> Path:
         entry = lock.read().get(locked.key)
     except ValueError as error:
         raise WrongSettingError(str(error)) from error
+    limits = settings.limits()
     why = "got none" if entry is None else entry.difference(locked)
+    if entry is not None and not why and not entry.limits.covers(limits):
+        why = "got one of a search with fewer exclusions"
     if entry is not None and not why:
         if entry.left_out:
             KeptObjects(cache_path(_KEPT)).refuse(_key(unit), entry.left_out)
@@ -219,7 +222,7 @@ def _locked(unit: Unit) -> Path:
         return unit.plain
     path, found = _made(unit)
     if found is not None:
-        lock.update(entry_of(locked, found, path))
+        lock.update(entry_of(locked, found, path, limits))
     return path
 
 
@@ -243,8 +246,9 @@ def _repeat(unit: Unit, entry: "Entry") -> Path:
         unit.check()
         path = unit.folder / "locked.o"
         change = change_from_json(entry.decisions)
+        compilation = replace(unit.compilation, limits=entry.limits)
         try:
-            run_command(unit.compilation.command_of_unit(unit.bitcode, path, change))
+            run_command(compilation.command_of_unit(unit.bitcode, path, change))
         except CommandError as error:
             raise WrongSettingError(f"{os.environ[LOCK]}: {entry.source}: {error}") from error
     note = "" if digest_of(path) == entry.object else "other bytes than when it was locked"
@@ -272,7 +276,7 @@ def _made(unit: Unit) -> tuple[Path, Found | None]:
 
 def _key(unit: Unit) -> str:
     """Returns a cache key: a hash of everything that the object file depends on."""
-    from compiler_gym.tuning.size.ranking import shipped_digest
+    from compiler_gym.tuning.size.shipped import shipped_digest
 
     command = unit.command
     status = command.clang.resolve().stat()

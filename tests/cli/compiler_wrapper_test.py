@@ -18,8 +18,9 @@ from compiler_gym.tuning.size.compilation import (
     joined_decisions,
     single_decisions,
 )
-from compiler_gym.tuning.size.linking import trial_linker
+from compiler_gym.tuning.size.image import read_image
 from compiler_gym.tuning.size.object_file import read_object, read_with_instructions
+from compiler_gym.tuning.size.trial_linking import trial_linker
 from compiler_gym.util import llvm_tools
 from compiler_gym.util.commands import served_slots
 from compiler_gym.util.runfiles_path import runfiles_path
@@ -281,6 +282,9 @@ def test_unknown_variables_are_errors(folder, monkeypatch):
     [
         ("COMPILER_GYM_BUDGET", "soon", ": 'soon' is not a time: write 60s, 2m or 500ms"),
         ("COMPILER_GYM_EVALUATIONS", "-3", ": expected a number such as 40, got '-3'"),
+        ("COMPILER_GYM_MAX_STACK_GROWTH", "1k", ": expected a number such as 32, got '1k'"),
+        ("COMPILER_GYM_WITHOUT", "calls,frames", ": expected some of frame-pointers, functions,"),
+        ("COMPILER_GYM_EXCLUDE", "f(int)", ", COMPILER_GYM_EXCLUDE_FROM: expected a function or"),
         ("COMPILER_GYM_LEVEL", "-O9", " is '-O9', but has to be -Os or -Oz"),
         ("COMPILER_GYM_POLICY", "corset", ": There is no file corset, and no policy of that name"),
     ],
@@ -291,6 +295,56 @@ def test_mistyped_settings(folder, monkeypatch, variable, value, said):
     assert done.returncode == 1
     assert done.stderr.startswith(f"compiler-gym: {variable}{said}")
     assert not (folder / "unit.o").exists()
+
+
+_NAMES = ("first", "second")
+
+# Frame pointers and inlining decisions make both functions smaller.
+_CALLS = """
+int use(int, const char *);
+static int both(int a, int b) { return use(a ^ b, 0) + use(a, 0) * use(b, 0); }
+int NAME(int n, const char *text) {
+  int sum = 0, last = n;
+  for (int i = 0; i < n; i++) {
+    int a = use(i, text), b = use(a, text + i), c = use(a + b, text);
+    sum += both(a * last, sum) + use(b ^ c, text + last);
+    last = a + b * c;
+  }
+  return sum + last;
+}
+"""
+
+
+def test_exclusions(folder, monkeypatch):
+    (folder / "unit.c").write_text(
+        "".join(_CALLS.replace("NAME", each).replace("both", f"{each}_2") for each in _NAMES)
+    )
+    (folder / "names").write_text("second\n")
+    monkeypatch.setenv("COMPILER_GYM_EVALUATIONS", "8")
+    clang("-Oz", "-c", "unit.c", "-o", "clang.o")
+
+    def changed(**variables):
+        with monkeypatch.context() as patch:
+            for name, value in variables.items():
+                patch.setenv(f"COMPILER_GYM_{name}", value)
+            compiled()
+        codes = [read_image(name).assembly for name in ("clang.o", "unit.o")]
+        return {
+            name
+            for name in _NAMES
+            if [each.text for each in codes[0][name]] != [each.text for each in codes[1][name]]
+        }
+
+    assert changed() == {"first", "second"}
+    assert changed(EXCLUDE="first") == {"second"}
+    assert changed(EXCLUDE_FROM="names:/dev/null", WITHOUT="options,calls") == {"first"}
+    assert changed(WITHOUT="functions,calls,options") == set()
+    assert changed(MAX_STACK_GROWTH="0") <= {"first", "second"}
+    assert changed(EXCLUDE="elsewhere.c,unit.c") == set()
+    assert all_lines()[-1][6].startswith("COMPILER_GYM_EXCLUDE has the source")
+    # Each set of exclusions has results of its own.
+    assert changed() == {"first", "second"}
+    assert [words[0] for words in all_lines()] == ["search"] * 5 + ["clang", "kept"]
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,8 @@ import subprocess
 import pytest
 
 from compiler_gym.cli.project_build import compilers
+from compiler_gym.tuning.size.image import read_image
+from compiler_gym.util import llvm_tools
 
 _SOURCE = """
 static unsigned work(unsigned x) {
@@ -139,6 +141,57 @@ def test_mismatches_are_searched_again(folder):
     (folder / "size.lock").write_text("<<<<<<< ours\n")
     done = cc(*words, check=False)
     assert done.returncode == 1 and "is not a lock file of compiler-gym" in done.stderr
+
+
+# Each function becomes smaller alone.
+_CALLS = """
+int use(int, int);
+int NAME(int n, int m) {
+  int sum = 0, last = n;
+  for (int i = 0; i < n; i++) {
+    int a = use(i, m), b = use(a, m + i);
+    sum += use(a * last, sum) + use(b ^ a, m + last);
+    last = a + b * m;
+  }
+  return sum + last;
+}
+"""
+
+
+def code_of(path, name):
+    return [each.text for each in read_image(path).assembly[name]]
+
+
+def test_exclusions_are_part_of_an_entry(folder, monkeypatch):
+    (folder / "one.c").write_text("".join(_CALLS.replace("NAME", each) for each in ("f0", "f0_2")))
+    monkeypatch.setenv("COMPILER_GYM_EVALUATIONS", "4")
+    plain = [llvm_tools.clang_path(), "-Oz", "-c", "one.c", "-o", "plain.o"]
+    subprocess.run(plain, check=True)
+    words = ("--lock", "size.lock", "-Oz", "-c", "one.c")
+    monkeypatch.setenv("COMPILER_GYM_EXCLUDE", "f0_2")
+    monkeypatch.setenv("COMPILER_GYM_WITHOUT", "frame-pointers")
+    cc(*words)
+    made = (folder / "one.o").read_bytes()
+    (unit,) = json.loads((folder / "size.lock").read_text())["units"]
+    assert (unit["excluded"], unit["without"]) == (["f0_2"], ["frame-pointers"])
+    assert unit["decisions"] and "frame-pointer=all" not in str(unit["decisions"])
+    # They hold wherever the file is used, without the variables.
+    for name in ("EXCLUDE", "WITHOUT"):
+        monkeypatch.delenv(f"COMPILER_GYM_{name}")
+    cc(*words, "--frozen")
+    assert (folder / "one.o").read_bytes() == made and kinds() == ["search", "lock"]
+    assert code_of("one.o", "f0_2") == code_of("plain.o", "f0_2")
+    assert code_of("one.o", "f0") != code_of("plain.o", "f0")
+    # Decisions that were found with fewer exclusions do not count.
+    (folder / "names").write_text("f0\n")
+    for name, value in (("EXCLUDE_FROM", "names"), ("WITHOUT", "calls"), ("MAX_STACK_GROWTH", "8")):
+        with monkeypatch.context() as patch:
+            patch.setenv(f"COMPILER_GYM_{name}", value)
+            assert "with fewer exclusions" in cc(*words, "--frozen", check=False).stderr
+    monkeypatch.setenv("COMPILER_GYM_EXCLUDE_FROM", "names")
+    cc(*words)
+    assert kinds() == ["search", "lock", "search"]
+    assert code_of("one.o", "f0") == code_of("plain.o", "f0")
 
 
 def test_verify_notices_other_bytes(run, fails, folder):

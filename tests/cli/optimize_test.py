@@ -12,8 +12,8 @@ import pytest
 from compiler_gym.cli.optimize_several import make_each
 from compiler_gym.cli.options import parse_duration
 from compiler_gym.tuning.size.inputs import Input
-from compiler_gym.tuning.size.linking import trial_linker
 from compiler_gym.tuning.size.object_file import read_object
+from compiler_gym.tuning.size.trial_linking import trial_linker
 from compiler_gym.util import llvm_tools
 from compiler_gym.util.runfiles_path import runfiles_path
 from tests.effort import effort

@@ -14,7 +14,6 @@ from compiler_gym.envs.llvm.benchmarks.bitcode import add_attributes
 from compiler_gym.tuning.changes.local_training import train_calls, train_functions
 from compiler_gym.tuning.size.compilation import Change, Compilation, change_from_json
 from compiler_gym.tuning.size.evaluator import Budget, Evaluator
-from compiler_gym.tuning.size.linking import trial_linker
 from compiler_gym.tuning.size.optimizer import Optimizer
 from compiler_gym.tuning.size.ranking import (
     Ranking,
@@ -23,6 +22,7 @@ from compiler_gym.tuning.size.ranking import (
     vector_of,
     words_in,
 )
+from compiler_gym.tuning.size.trial_linking import trial_linker
 from compiler_gym.util import llvm_tools
 from compiler_gym.util.statistics import geometric_mean
 

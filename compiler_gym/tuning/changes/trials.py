@@ -20,7 +20,6 @@ from compiler_gym.tuning.size.compilation import NO_CHANGE, Change, Compilation,
 from compiler_gym.tuning.size.evaluator import Budget, Evaluation, Evaluator
 from compiler_gym.tuning.size.function_gains import function_features
 from compiler_gym.tuning.size.inlining import Inlining, list_call_sites
-from compiler_gym.tuning.size.linking import trial_linker
 from compiler_gym.tuning.size.moves import groups_of, list_functions, moved
 from compiler_gym.tuning.size.object_file import read_object, read_with_instructions
 from compiler_gym.tuning.size.objective import Objective
@@ -33,6 +32,7 @@ from compiler_gym.tuning.size.ranking import (
     shipped_portfolio,
     toggled,
 )
+from compiler_gym.tuning.size.trial_linking import trial_linker
 from compiler_gym.util import llvm_tools
 from compiler_gym.util.filesystem import file_lock
 

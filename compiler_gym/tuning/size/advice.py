@@ -15,7 +15,8 @@ from compiler_gym.envs.llvm.benchmarks.bitcode import run_tool
 from compiler_gym.envs.llvm.benchmarks.validation import LIBRARIES
 from compiler_gym.errors import BenchmarkInitError, EnvironmentNotSupported
 from compiler_gym.tuning.size.compilation import Compilation
-from compiler_gym.tuning.size.linking import LinkedSize, Linker, LinkError
+from compiler_gym.tuning.size.linking import Linker
+from compiler_gym.tuning.size.trial_linking import LinkedSize, LinkError
 from compiler_gym.util import llvm_tools
 
 _SECONDS = 600

@@ -12,13 +12,14 @@ from compiler_gym.tuning.size.evaluator import Budget, Evaluation, Evaluator
 from compiler_gym.tuning.size.html_elements import visible
 from compiler_gym.tuning.size.image import Image, Instruction, estimate_cycles, read_image
 from compiler_gym.tuning.size.inlining import CallSite, list_call_sites
-from compiler_gym.tuning.size.linking import Linker, TrialLinker, trial_linker
+from compiler_gym.tuning.size.linking import Linker
 from compiler_gym.tuning.size.object_file import (
     compare_functions,
     group_name,
     readable_names,
 )
 from compiler_gym.tuning.size.optimizer import Optimizer
+from compiler_gym.tuning.size.trial_linking import TrialLinker, trial_linker
 from compiler_gym.util.shell_format import plural
 
 _LEAST_LEFT_OUT, _MAX_LEFT_OUT = 4, 32

@@ -12,13 +12,13 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.tuning.size.compilation import NO_CHANGE, Change, Compilation
-from compiler_gym.tuning.size.linking import LinkedSize, Linker, LinkError, TrialLinker
 from compiler_gym.tuning.size.object_file import ObjectFile, content_digest, read_object
 from compiler_gym.tuning.size.safety import Kind
+from compiler_gym.tuning.size.trial_linking import LinkedSize, LinkError, TrialLinker
 from compiler_gym.util import llvm_tools
 from compiler_gym.util.commands import (
     CommandError,
@@ -27,6 +27,9 @@ from compiler_gym.util.commands import (
     run_command,
 )
 from compiler_gym.util.started_programs import run_started
+
+if TYPE_CHECKING:
+    from compiler_gym.tuning.size.linking import Linker
 
 # A change may make clang hang. The limit is the same for all sources, and long enough that results
 # do not depend on the load.
@@ -162,7 +165,7 @@ class Evaluator:
         folder: Path,
         budget: Budget,
         jobs: int = 1,
-        linker: Linker | None = None,
+        linker: "Linker | None" = None,
         trial: TrialLinker | None = None,
         read: Callable[[Path], ObjectFile] = read_object,
         unit: Path | None = None,

@@ -5,12 +5,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from compiler_gym.tuning.size.compilation import Change
 from compiler_gym.tuning.size.evaluator import Evaluation, Evaluator
 from compiler_gym.tuning.size.expectations import Expectations
 from compiler_gym.tuning.size.inlining import Inlining, list_call_sites
-from compiler_gym.tuning.size.inputs import Check
 from compiler_gym.tuning.size.memory import Memory, Recalled, Recipe, recall, recipe_of
 from compiler_gym.tuning.size.minimise import Part, minimise
 from compiler_gym.tuning.size.moves import (
@@ -42,6 +42,9 @@ from compiler_gym.tuning.size.ranking import (
 )
 from compiler_gym.tuning.size.safety import FRAME_POINTER, Kind
 from compiler_gym.tuning.size.stack import Broken, StackPromise
+
+if TYPE_CHECKING:
+    from compiler_gym.tuning.size.inputs import Check
 
 # How often decisions are taken back in a result that breaks the stack promise.
 _MAX_REPAIRS = 4
@@ -124,7 +127,7 @@ class Optimizer:
         self,
         evaluator: Evaluator,
         objective: Objective = Objective.ALL,
-        check: Check | None = None,
+        check: "Check | None" = None,
         advice: Advice | None = None,
         memory: Memory | None = None,
         is_unmarked: bool = False,

@@ -6,7 +6,6 @@ distributed: its mean is linear in features of the source, and each result on th
 The next change is the one with the largest expected improvement.
 """
 
-import hashlib
 import json
 import math
 import re
@@ -26,6 +25,7 @@ from compiler_gym.tuning.size.function_gains import FunctionGains
 from compiler_gym.tuning.size.moves import Move
 from compiler_gym.tuning.size.object_file import ObjectFile
 from compiler_gym.tuning.size.safety import FRAME_POINTER
+from compiler_gym.tuning.size.shipped import PORTFOLIO, RANKING
 from compiler_gym.util import llvm_tools
 from compiler_gym.util.commands import run_command
 
@@ -103,7 +103,6 @@ def vector_of(features: Mapping[str, float], names: tuple[str, ...]) -> np.ndarr
     return np.array([features.get(name, 0.0) for name in names], dtype=np.float64)
 
 
-_RANKING = Path(__file__).parent / "ranking.json"
 _DIGITS = 6
 
 
@@ -265,7 +264,7 @@ def expected_improvement(difference: float, deviation: float) -> float:
 @cache
 def shipped_ranking() -> Ranking:
     """Returns the model that comes with the package."""
-    return Ranking.from_json(_RANKING.read_text(encoding="utf-8"))
+    return Ranking.from_json(RANKING.read_text(encoding="utf-8"))
 
 
 def _rounded(values: np.ndarray) -> np.ndarray:
@@ -274,8 +273,6 @@ def _rounded(values: np.ndarray) -> np.ndarray:
 
 
 # The changes that are tried first, in the order of what they were good for on average.
-
-_SHIPPED = Path(__file__).parent / "portfolio.json"
 
 
 @dataclass(frozen=True)
@@ -317,12 +314,6 @@ def experimental_options(change: Change) -> list[str]:
 def is_experimental(change: Change) -> bool:
     """Returns whether a change has an experimental option."""
     return bool(experimental_options(change))
-
-
-@cache
-def shipped_digest() -> str:
-    """Returns a digest of what searches try, which results that were kept depend on."""
-    return hashlib.sha256(_SHIPPED.read_bytes() + _RANKING.read_bytes()).hexdigest()
 
 
 def toggles(with_passes: bool, with_experimental: bool = False) -> list[Move]:
@@ -390,4 +381,4 @@ def _change(facts: Mapping[str, Any]) -> Change:
 
 @cache
 def _shipped() -> dict[str, Any]:
-    return json.loads(_SHIPPED.read_text(encoding="utf-8"))
+    return json.loads(PORTFOLIO.read_text(encoding="utf-8"))

@@ -72,6 +72,14 @@ class Limits:
         path = os.path.abspath(source)
         return any(path == each or path.endswith(f"/{each}") for each in self.excluded)
 
+    def covers(self, other: "Limits") -> bool:
+        """Returns whether decisions within these limits are within others, too."""
+        return (
+            {*other.excluded} <= {*self.excluded}
+            and {*other.without} <= {*self.without}
+            and self.max_stack_growth <= other.max_stack_growth
+        )
+
     def facts(self) -> list[str]:
         """Returns the limits as words, on which cached results depend."""
         return [*self.excluded, *self.without, str(self.max_stack_growth)]

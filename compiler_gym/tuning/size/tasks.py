@@ -9,12 +9,12 @@ from compiler_gym.distributed.task import name_of
 from compiler_gym.distributed.worker import Worker
 from compiler_gym.tuning.size.compilation import Change, Compilation
 from compiler_gym.tuning.size.evaluator import Budget, Evaluator
-from compiler_gym.tuning.size.linking import trial_linker
 from compiler_gym.tuning.size.minimise import ENDS
 from compiler_gym.tuning.size.objective import Objective
 from compiler_gym.tuning.size.optimizer import Optimizer
 from compiler_gym.tuning.size.ranking import shipped_ranking
 from compiler_gym.tuning.size.safety import NO_LIMITS, Limits
+from compiler_gym.tuning.size.trial_linking import trial_linker
 from compiler_gym.util import llvm_tools
 
 _FORMAT = 2

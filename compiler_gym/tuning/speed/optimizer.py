@@ -17,10 +17,10 @@ from compiler_gym.tuning.size.compilation import Change
 from compiler_gym.tuning.size.evaluator import Evaluation, Evaluator
 from compiler_gym.tuning.size.inlining import Inlining, list_call_sites
 from compiler_gym.tuning.size.inputs import Check
-from compiler_gym.tuning.size.linking import LinkError
 from compiler_gym.tuning.size.moves import Move
 from compiler_gym.tuning.size.ranking import moves_of
 from compiler_gym.tuning.size.stack import StackPromise
+from compiler_gym.tuning.size.trial_linking import LinkError
 from compiler_gym.tuning.speed import optimizer
 from compiler_gym.tuning.speed.hot_parts import moves_of_calls, moves_of_loops, moves_of_profile
 from compiler_gym.tuning.speed.profile import NO_PROFILE, Profile, collect_profile

@@ -10,7 +10,7 @@ from typing import Any
 
 from compiler_gym.errors import EnvironmentNotSupported
 from compiler_gym.tuning.size.compilation import Compilation
-from compiler_gym.tuning.size.linking import LinkError
+from compiler_gym.tuning.size.trial_linking import LinkError
 from compiler_gym.tuning.speed.workload import RunError, Workload
 from compiler_gym.util import llvm_tools
 from compiler_gym.util.started_programs import run_started

@@ -22,8 +22,9 @@ from compiler_gym.envs.llvm.benchmarks.validation import (
     measure_program,
 )
 from compiler_gym.errors import EnvironmentNotSupported
-from compiler_gym.tuning.size.linking import Linker, LinkError
+from compiler_gym.tuning.size.linking import Linker
 from compiler_gym.tuning.size.object_file import read_object
+from compiler_gym.tuning.size.trial_linking import LinkError
 from compiler_gym.util import llvm_tools
 from compiler_gym.util.commands import run_command
 from compiler_gym.util.statistics import (

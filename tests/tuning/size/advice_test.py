@@ -5,7 +5,7 @@ import pytest
 from compiler_gym.envs.llvm.benchmarks.validation import LIBRARIES
 from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.tuning.size.advice import SUGGESTIONS, Adviser, Suggestion
-from compiler_gym.tuning.size.linking import LinkError
+from compiler_gym.tuning.size.trial_linking import LinkError
 
 PARTS = {
     "main.c": "int used(int);\nint main(int n, char **p) { return used(n); }\n",

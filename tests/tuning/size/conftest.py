@@ -6,8 +6,8 @@ import pytest
 
 from compiler_gym.tuning.size.compilation import Compilation
 from compiler_gym.tuning.size.evaluator import Budget, Evaluator
-from compiler_gym.tuning.size.linking import trial_linker
 from compiler_gym.tuning.size.objective import Objective
+from compiler_gym.tuning.size.trial_linking import trial_linker
 from compiler_gym.util import llvm_tools
 
 PROGRAM = r"""

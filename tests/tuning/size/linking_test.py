@@ -6,10 +6,11 @@ import pytest
 
 from compiler_gym.envs.llvm.benchmarks.validation import LIBRARIES
 from compiler_gym.tuning.size.evaluator import Budget, Evaluator
-from compiler_gym.tuning.size.linking import LinkedSize, Linker, LinkError
+from compiler_gym.tuning.size.linking import Linker
 from compiler_gym.tuning.size.object_file import read_object
 from compiler_gym.tuning.size.objective import Objective
 from compiler_gym.tuning.size.optimizer import Optimizer
+from compiler_gym.tuning.size.trial_linking import LinkedSize, LinkError
 from compiler_gym.util import llvm_tools
 
 

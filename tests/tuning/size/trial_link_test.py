@@ -5,9 +5,9 @@ import subprocess
 import pytest
 
 from compiler_gym.tuning.size.compilation import Change, Compilation
-from compiler_gym.tuning.size.linking import LinkError, trial_linker
 from compiler_gym.tuning.size.object_file import read_object
 from compiler_gym.tuning.size.objective import Objective
+from compiler_gym.tuning.size.trial_linking import LinkError, trial_linker
 from compiler_gym.util import llvm_tools
 
 # Calls of two functions elsewhere, and the address of a variable of its own.

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from compiler_gym.tuning.size.linking import LinkError
+from compiler_gym.tuning.size.trial_linking import LinkError
 from compiler_gym.tuning.speed.workload import RunError, SlowdownLimit, Workload
 
 

@@ -5,7 +5,8 @@ import subprocess
 import pytest
 
 from compiler_gym.envs.llvm.benchmarks.validation import ProgramRun, ProgramValidator
-from compiler_gym.tuning.size.linking import Linker, LinkError
+from compiler_gym.tuning.size.linking import Linker
+from compiler_gym.tuning.size.trial_linking import LinkError
 from compiler_gym.tuning.speed.workload import CommandWorkload, ProgramWorkload, RunError
 from compiler_gym.util import llvm_tools
 

@@ -42,8 +42,10 @@ class Comparison:
     def __str__(self) -> str:
         """Returns the comparison in a sentence."""
         verdict = "a difference" if self.is_significant else "no provable difference"
+        low, high = self.interval or (0, math.inf)
+        bounds = f" ({low:.1%} to {high:.1%})" if self.interval else ""
         return (
-            f"{self.ratio:.1%}{_bounds(self.interval)} of the other's cost: {verdict}; better for "
+            f"{self.ratio:.1%}{bounds} of the other's cost: {verdict}; better for "
             f"{self.better} of {self.programs} programs, worse for {self.worse}"
         )
 
@@ -258,6 +260,17 @@ class Evaluation:
             raise ValueError("expected an evaluation with episodes that count, got none")
         return [row.ratio(best) for row in self.counted]
 
+    def _intervals(self) -> str:
+        known = [
+            f"{interval[0]:.1%} to {interval[1]:.1%} by {what}"
+            for what, interval in (
+                ("seed", self.interval()),
+                ("package", self.interval(over="packages")),
+            )
+            if interval
+        ]
+        return f" ({'; '.join(known)})" if known else ""
+
     def __str__(self) -> str:
         """Returns the metric in a sentence."""
         notes = ""
@@ -273,9 +286,9 @@ class Evaluation:
         if not self.counted:
             return f"no episode counts{notes}"
         return (
-            f"{self.final:.1%} of {self.baseline} at the end{_bounds(self.interval(), ' by seed')}"
-            f"{_bounds(self.interval(over='packages'), ' by package')}, {self.best:.1%} at best on "
-            f"the way; {self.smaller} of {len(self.counted)} episodes end below it{notes}"
+            f"{self.final:.1%} of {self.baseline} at the end{self._intervals()}, "
+            f"{self.best:.1%} at best on the way; "
+            f"{self.smaller} of {len(self.counted)} episodes end below it{notes}"
         )
 
     def _repr_html_(self) -> str:
@@ -310,7 +323,3 @@ def _expected_least(values: Sequence[float], draws: int) -> float:
 
 def _exponential(interval: tuple[float, float] | None) -> tuple[float, float] | None:
     return None if interval is None else (math.exp(interval[0]), math.exp(interval[1]))
-
-
-def _bounds(interval: tuple[float, float] | None, what: str = "") -> str:
-    return "" if interval is None else f" ({interval[0]:.1%} to {interval[1]:.1%}{what})"

@@ -42,18 +42,31 @@ Status checkFiles(const std::string& when,
   return Status::OK;
 }
 
-// A command line can have the size of a program.
-std::string shortened(const std::string& text) {
-  constexpr size_t kMaxBytes = 1024;
-  return text.size() <= kMaxBytes ? text : text.substr(0, kMaxBytes) + "...";
-}
-
 }  // namespace
+
+std::string quotedForShell(const std::string& text) {
+  std::string quoted = "'";
+  for (const char c : text) {
+    if (c == '\'') {
+      quoted += "'\\''";
+    } else {
+      quoted += c;
+    }
+  }
+  return quoted + "'";
+}
 
 LocalShellCommand::LocalShellCommand(const Command& command)
     : proto_(command),
       commandline_(joinByBlanks(command.argument())),
       timeout_(timeoutOf(command)) {}
+
+std::string LocalShellCommand::summary() const {
+  // A command line can have the size of a program.
+  constexpr size_t kMaxBytes = 1024;
+  return commandline_.size() <= kMaxBytes ? commandline_
+                                          : commandline_.substr(0, kMaxBytes) + "...";
+}
 
 Status LocalShellCommand::checkCall(const fs::path& workingDirectory) const {
   ProcessResult result;
@@ -76,20 +89,19 @@ Status LocalShellCommand::measure(std::chrono::duration<double>& wallTime,
 }
 
 Status LocalShellCommand::checkInfiles(const fs::path& workingDirectory) const {
-  return checkFiles("before", proto_.infile(), workingDirectory, shortened(commandline_));
+  return checkFiles("before", proto_.infile(), workingDirectory, summary());
 }
 
 Status LocalShellCommand::checkOutfiles(const fs::path& workingDirectory) const {
-  return checkFiles("after", proto_.outfile(), workingDirectory, shortened(commandline_));
+  return checkFiles("after", proto_.outfile(), workingDirectory, summary());
 }
 
 Status LocalShellCommand::run(const fs::path& workingDirectory, bool captureOutput,
                               ProcessResult* result) const {
   boost::system::error_code ignored;
   if (!workingDirectory.empty() && !fs::is_directory(workingDirectory, ignored)) {
-    return Status(StatusCode::NOT_FOUND,
-                  "Working directory " + workingDirectory.string() +
-                      " does not exist for the command: " + shortened(commandline_));
+    return Status(StatusCode::NOT_FOUND, "Working directory " + workingDirectory.string() +
+                                             " does not exist for the command: " + summary());
   }
   ProcessOptions options;
   options.arguments = {"/bin/sh", "-c", commandline_};
@@ -103,7 +115,7 @@ Status LocalShellCommand::run(const fs::path& workingDirectory, bool captureOutp
 }
 
 Status LocalShellCommand::statusOf(const ProcessResult& result) const {
-  const std::string command = ": " + shortened(commandline_);
+  const std::string command = ": " + summary();
   const std::string details = command + (result.errorTail.empty() ? "" : "\n" + result.errorTail);
   switch (result.end) {
     case ProcessResult::End::kTimedOut:

@@ -21,6 +21,9 @@ constexpr std::chrono::seconds kDefaultCommandTimeout(60);
 // The largest standard output of a command, if the output is used: 16 MiB.
 constexpr size_t kMaxCommandOutputBytes = 16 * 1024 * 1024;
 
+// Returns a text as one word of a shell.
+std::string quotedForShell(const std::string& text);
+
 // A Command message, ready to run.
 //
 // Its arguments are joined by spaces and run by /bin/sh -c. They may use features of the shell
@@ -86,10 +89,15 @@ class LocalShellCommand {
   // True if there is no command.
   bool empty() const { return proto_.argument().empty(); }
 
+  // The command line for messages: the beginning of a long one.
+  std::string summary() const;
+
+  // The status of a process that has run the command.
+  [[nodiscard]] grpc::Status statusOf(const ProcessResult& result) const;
+
  private:
   grpc::Status run(const boost::filesystem::path& workingDirectory, bool captureOutput,
                    ProcessResult* result) const;
-  grpc::Status statusOf(const ProcessResult& result) const;
 
   const Command proto_;
   const std::string commandline_;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 
+#include "compiler_gym/util/Subprocess.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm_service/actions/Descriptions.h"
@@ -75,11 +76,7 @@ std::string shellWords(const std::vector<std::string>& words) {
   for (const std::string& word : words) {
     const bool isPlain = llvm::all_of(
         word, [](char c) { return llvm::isAlnum(c) || llvm::StringRef("-_=./,:+@%").contains(c); });
-    std::string quoted = word;
-    for (size_t i = 0; (i = quoted.find('\'', i)) != std::string::npos; i += 4) {
-      quoted.replace(i, 1, "'\\''");
-    }
-    text += (text.empty() ? "" : " ") + (isPlain ? word : "'" + quoted + "'");
+    text += (text.empty() ? "" : " ") + (isPlain ? word : util::quotedForShell(word));
   }
   return text;
 }

@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <chrono>
 #include <cstdlib>
 
 #include "compiler_gym/util/GrpcStatusMacros.h"
@@ -10,6 +9,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Config/llvm-config.h"
 #include "llvm/Support/MemoryBuffer.h"
+#include "llvm_service/benchmark/ConfinedCommand.h"
 #include "llvm_service/benchmark/CpuPin.h"
 #include "llvm_service/benchmark/Files.h"
 #include "llvm_service/costs/CodeSize.h"
@@ -26,12 +26,12 @@ using util::LocalShellCommand;
 // The file names that build commands use.
 constexpr char kBitcodeName[] = "out.bc";
 constexpr char kDefaultOutputName[] = "a.out";
-/// Returns the clang of the LLVM that the client has named or, by default, that the service is
+/// Returns the folder of the LLVM that the client has named or, by default, that the service is
 /// built with.
-std::string clangPath() {
+std::string llvmPrefix() {
   const char* prefix = std::getenv("COMPILER_GYM_LLVM");
   const bool isTold = prefix != nullptr && *prefix != '\0';
-  return (isTold ? std::string(prefix) : COMPILER_GYM_LLVM_PREFIX) + "/bin/clang";
+  return isTold ? prefix : COMPILER_GYM_LLVM_PREFIX;
 }
 
 bool usesClang(const Command& command) {
@@ -40,20 +40,14 @@ bool usesClang(const Command& command) {
   });
 }
 
-Status runChecked(const LocalShellCommand& command, const fs::path& directory, double& seconds) {
-  RETURN_IF_ERROR(command.checkInfiles(directory));
-  std::chrono::duration<double> wallTime{0};
-  RETURN_IF_ERROR(command.measure(wallTime, directory));
-  RETURN_IF_ERROR(command.checkOutfiles(directory));
-  seconds = wallTime.count();
-  return Status::OK;
-}
-
+// These are the user's own commands, which prepare inputs and keep outputs anywhere.
 template <typename Commands>
 Status runAll(const Commands& commands, const fs::path& directory) {
   for (const Command& command : commands) {
-    double seconds = 0;
-    RETURN_IF_ERROR(runChecked(LocalShellCommand(command), directory, seconds));
+    const LocalShellCommand shell(command);
+    RETURN_IF_ERROR(shell.checkInfiles(directory));
+    RETURN_IF_ERROR(shell.checkCall(directory));
+    RETURN_IF_ERROR(shell.checkOutfiles(directory));
   }
   return Status::OK;
 }
@@ -114,17 +108,20 @@ Status Executable::build(const std::string& bitcode, double& seconds) {
   boost::system::error_code ignored;
   fs::remove(outputFile(), ignored);
   Command command = config_.build_cmd();
-  const std::string clang = clangPath();
-  if (usesClang(command) && access(clang.c_str(), X_OK) != 0) {
+  const std::string clang = llvmPrefix() + "/bin/clang";
+  const bool hasClang = access(clang.c_str(), X_OK) == 0;
+  if (usesClang(command) && !hasClang) {
     return {StatusCode::NOT_FOUND,
             "There is no " + clang +
                 ", which builds the program. Install clang on any system with \"pip install "
                 "'compiler_gym[clang]'\", or on Debian and Ubuntu with \"apt-get install clang-" +
                 std::to_string(LLVM_VERSION_MAJOR) + "\""};
   }
+  // Its libraries and headers are there too.
+  if (hasClang) command.add_infile(llvmPrefix());
   (*command.mutable_env())["CC"] = clang;
   (*command.mutable_env())["IN"] = input.string();
-  return runChecked(LocalShellCommand(command), scratch_, seconds);
+  return runConfined(command, scratch_, seconds);
 }
 
 Status Executable::textSize(int64_t& bytes) const {
@@ -147,13 +144,13 @@ Status Executable::run(const RunCounts& counts, std::vector<double>& seconds) co
   }
   RETURN_IF_ERROR(runAll(config_.pre_run_cmd(), scratch_));
   const CpuPin pin(counts.pinned != 0);
-  const LocalShellCommand command(config_.run_cmd());
+  const Command& command = config_.run_cmd();
   double runSeconds = 0;
   for (int64_t i = 0; i < counts.warmup; ++i) {
-    RETURN_IF_ERROR(runChecked(command, scratch_, runSeconds));
+    RETURN_IF_ERROR(runConfined(command, scratch_, runSeconds));
   }
   for (int64_t i = 0; i < counts.measured; ++i) {
-    RETURN_IF_ERROR(runChecked(command, scratch_, runSeconds));
+    RETURN_IF_ERROR(runConfined(command, scratch_, runSeconds));
     seconds.push_back(runSeconds);
   }
   return runAll(config_.post_run_cmd(), scratch_);

@@ -62,13 +62,18 @@ class ExecutableTest : public ::testing::Test {
     return executable().run(counts, seconds_);
   }
 
-  // The contents of a file outside the scratch directory, which commands append words to.
-  std::string log() const {
-    const auto path = directory_.path().string() + "/log";
-    return boost::filesystem::exists(path) ? readFile(path) : "";
+  boost::filesystem::path scratch() const {
+    return boost::filesystem::directory_iterator(directory_.path())->path();
   }
-  std::string logging(const std::string& word) const {
-    return "echo " + word + " >> " + directory_.path().string() + "/log";
+
+  // The contents of a file in the scratch directory, which commands append words to.
+  std::string log() const {
+    return hasScratch("log") ? readFile((scratch() / "log").string()) : "";
+  }
+  static std::string logging(const std::string& word) { return "echo " + word + " >> log"; }
+
+  bool hasScratch(const std::string& name) const {
+    return directory_.entries() == 1 && boost::filesystem::exists(scratch() / name);
   }
 
   const TemporaryDirectory directory_;
@@ -93,7 +98,7 @@ TEST_F(ExecutableTest, BuildCommandsGetTheCompilerAndTheBitcode) {
   (*config_.mutable_build_cmd()->mutable_env())["OTHER"] = "kept";
   config_.mutable_build_cmd()->add_argument("&& echo $OTHER > other && pwd > directory");
   ASSERT_THAT(build(), IsOk());
-  const auto scratch = boost::filesystem::directory_iterator(directory_.path())->path();
+  const auto scratch = this->scratch();
   EXPECT_THAT(readFile((scratch / "version").string()),
               HasSubstr(runLlvmTool({"llvm-config", "--version"}).substr(0, 3)));
   EXPECT_EQ(readFile((scratch / "copy").string()), bitcode_);
@@ -219,24 +224,56 @@ TEST_F(ExecutableTest, SecondsAreWallTime) {
 }
 
 TEST_F(ExecutableTest, ATimeoutKillsAllThatTheRunStarted) {
-  const std::string started = directory_.path().string() + "/started";
   setCommand(config_.mutable_run_cmd(),
-             "sleep 1000 & echo $! > " + started + "; " + logging("run") + "; sleep 1000");
+             "setsid sh -c 'while :; do echo >> alive; sleep 0.05; done' & " + logging("run") +
+                 "; sleep 1000");
   // A busy machine needs some time to start them.
   config_.mutable_run_cmd()->set_timeout_seconds(3);
   ASSERT_THAT(build(), IsOk());
   EXPECT_THAT(run(), IsError(StatusCode::DEADLINE_EXCEEDED, "3 second"));
   EXPECT_EQ(log(), "run\n");
-  std::string pid;
-  ASSERT_TRUE(std::ifstream(started) >> pid);
-  std::string state;
-  for (int i = 0; i < 5000 && state != "Z"; ++i) {
-    std::string number, name;
-    std::ifstream stat("/proc/" + pid + "/stat");
-    if (!(stat >> number >> name >> state)) return;
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  }
-  EXPECT_EQ(state, "Z") << "The process " << pid << " outlives the run";
+  const auto alive = (scratch() / "alive").string();
+  const std::string before = readFile(alive);
+  EXPECT_NE(before, "");
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  EXPECT_EQ(readFile(alive), before) << "A process outlives the run";
+}
+
+// They are the programs of anybody: what they can do is in the tests of the confinement.
+TEST_F(ExecutableTest, TheBuildAndTheRunAreConfined) {
+  std::ofstream((directory_.path() / "secret").string()) << "secret";
+  const std::string attack =
+      "cat ../../secret > stolen; echo x > ../other; cat /proc/$PPID/environ; "
+      "test -z \"$SECRET_OF_THE_SERVICE\" && ";
+  setenv("SECRET_OF_THE_SERVICE", "word", 1);
+  setCommand(config_.mutable_build_cmd(), attack + "$CC $IN");
+  setCommand(config_.mutable_run_cmd(), attack + "true");
+  double seconds = 0;
+  const auto parent = directory_.path() / "sessions";
+  boost::filesystem::create_directory(parent);
+  Executable executable(config_, parent);
+  EXPECT_THAT(executable.build(bitcode_, seconds), IsOk());
+  EXPECT_THAT(executable.run({}, seconds_), IsOk());
+  EXPECT_FALSE(boost::filesystem::exists(parent / "other"));
+  const auto stolen = boost::filesystem::directory_iterator(parent)->path() / "stolen";
+  EXPECT_EQ(readFile(stolen.string()), "");
+  unsetenv("SECRET_OF_THE_SERVICE");
+}
+
+TEST_F(ExecutableTest, TheRunReadsFilesThatItsCommandNames) {
+  const auto input = directory_.path() / "an input";
+  std::ofstream(input.string()) << "word";
+  setCommand(config_.mutable_run_cmd(), "cmp '" + input.string() + "' - < \"$FILE\"");
+  config_.mutable_run_cmd()->add_infile(input.string());
+  (*config_.mutable_run_cmd()->mutable_env())["FILE"] = input.string();
+  Executable executable(config_, directory_.path() / "sessions");
+  double seconds = 0;
+  ASSERT_THAT(executable.build(bitcode_, seconds), IsOk());
+  EXPECT_THAT(executable.run({}, seconds_), IsOk());
+  (*config_.mutable_run_cmd()->mutable_env())["a b"] = "c";
+  Executable wrong(config_, directory_.path() / "sessions");
+  ASSERT_THAT(wrong.build(bitcode_, seconds), IsOk());
+  EXPECT_THAT(wrong.run({}, seconds_), IsError(StatusCode::INVALID_ARGUMENT, "\"a b\""));
 }
 
 TEST_F(ExecutableTest, ANonZeroExitIsAnError) {
@@ -264,7 +301,7 @@ TEST_F(ExecutableTest, TheScratchDirectoryGoesWithTheObject) {
 
 TEST_F(ExecutableTest, TheScratchDirectoryIsPrivate) {
   ASSERT_THAT(build(), IsOk());
-  const auto scratch = boost::filesystem::directory_iterator(directory_.path())->path();
+  const auto scratch = this->scratch();
   EXPECT_EQ(boost::filesystem::status(scratch).permissions(), boost::filesystem::owner_all);
 }
 
@@ -312,7 +349,7 @@ TEST_F(ExecutableTest, TextSizeIsThatOfLlvmSize) {
   ASSERT_THAT(build(), IsOk());
   int64_t bytes = 0;
   ASSERT_THAT(executable().textSize(bytes), IsOk());
-  const auto scratch = boost::filesystem::directory_iterator(directory_.path())->path();
+  const auto scratch = this->scratch();
   EXPECT_EQ(bytes, berkeleyTextSize((scratch / "a.out").string()));
 }
 

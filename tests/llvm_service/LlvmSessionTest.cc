@@ -352,7 +352,9 @@ TEST_F(LlvmSessionTest, MeasuresAsOftenAsTold) {
   Benchmark benchmark = makeBenchmark(kernel("sha256"));
   const std::string log = (client_.workingDirectory() / "log").string();
   benchmark.mutable_dynamic_config()->mutable_build_cmd()->add_argument("$CC $IN");
-  benchmark.mutable_dynamic_config()->mutable_run_cmd()->add_argument("echo run >> " + log);
+  benchmark.mutable_dynamic_config()->mutable_run_cmd()->add_argument("echo run >> log");
+  benchmark.mutable_dynamic_config()->add_post_run_cmd()->add_argument("cat log >> " + log +
+                                                                       "; rm log");
   const int64_t session = client_.start(benchmark, kPassesAll);
   EXPECT_EQ(client_.observe(session, "Runtime").double_tensor().value_size(), 1);
   client_.send(session, "llvm.set_runtimes_per_observation_count", "3");

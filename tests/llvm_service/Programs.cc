@@ -30,6 +30,10 @@ fs::path runfile(const std::string& path) {
          path;
 }
 
+// The service has it beside its program.
+const bool knowsConfiningProgram =
+    setenv("COMPILER_GYM_CONFINE", runfile("llvm_service/compiler_gym-confine").c_str(), 1) == 0;
+
 std::map<std::string, std::string> readKernels() {
   std::map<std::string, std::string> result;
   boost::system::error_code error;

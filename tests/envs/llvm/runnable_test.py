@@ -3,6 +3,7 @@
 import pytest
 
 import compiler_gym
+from compiler_gym.errors import ServiceError
 
 SORT = """
 #include <algorithm>
@@ -41,6 +42,17 @@ def test_program_is_run_and_checked(env, folder):
     (error,) = env.validate().errors
     assert error.type == "Wrong output"
     assert error.data["actual"] == "a\nb\nc"
+
+
+def test_measured_program_is_confined_unless_told(env, folder):
+    (folder / "secret.txt").write_text("text")
+    # The command does not name the file, but a pattern.
+    command = f"./a.out < inputs/in.txt; cat {folder}/secret*"
+    env.reset(benchmark=compiler_gym.benchmark("sort.cc", command, confined=False))
+    assert env.observation["Runtime"][0] > 0
+    env.reset(benchmark=compiler_gym.benchmark("sort.cc", command))
+    with pytest.raises(ServiceError, match="exit code 1"):
+        _ = env.observation["Runtime"]
 
 
 def test_without_expectation_it_is_compared_with_the_unoptimised_program(env, folder):

@@ -146,8 +146,9 @@ def test_failing_commands(env, small, config, message):
 
 
 def test_command_messages(env, small, tmp_path):
-    run = Command(argument=["pwd", ">", f"{tmp_path}/pwd"], timeout_seconds=10)
-    env.reset(benchmark=with_dynamic_config(small, run=run))
+    run = Command(argument=["pwd", ">", "pwd"], timeout_seconds=10)
+    post_run = [f"cp pwd {tmp_path}"]
+    env.reset(benchmark=with_dynamic_config(small, run=run, post_run=post_run))
     assert np.all(env.observation["Runtime"] > 0)
     assert (tmp_path / "pwd").exists()
 

@@ -24,6 +24,10 @@ The service sets ``CC`` to its clang and ``IN`` to the bitcode file. Without
 TIMEOUT_SECONDS = 60
 
 
+UNCONFINED = {"COMPILER_GYM_CONFINED": "no"}
+"""A variable that gives all rights of the service to a command; see ``ConfinedCommand.h``."""
+
+
 def make_command(
     text: str,
     infiles: Sequence[str] = (),
@@ -88,7 +92,12 @@ def make_dynamic_config(
 
 
 def make_program_config(
-    run: str, link: Sequence[str] = (), pre_run: Sequence[str] = (), timeout: int = TIMEOUT_SECONDS
+    run: str,
+    link: Sequence[str] = (),
+    pre_run: Sequence[str] = (),
+    timeout: int = TIMEOUT_SECONDS,
+    infiles: Sequence[str] = (),
+    confined: bool = True,
 ) -> BenchmarkDynamicConfig:
     """Makes the message for a program that is linked with the libraries of C and C++.
 
@@ -97,12 +106,17 @@ def make_program_config(
         link: Further options of the linker.
         pre_run: Same as in :func:`with_dynamic_config`, like ``timeout``.
         timeout: See there.
+        infiles: See there.
+        confined: Whether the program may read no other files than these, write to its folder alone,
+            and use no network.
     """
     return make_dynamic_config(
         build=f"{BUILD_COMMAND} {shlex.join(['-lstdc++', *link])}",
         run=f"( {run} ) > output.txt",
         pre_run=pre_run,
+        infiles=infiles,
         outfiles=["output.txt"],
+        env={} if confined else UNCONFINED,
         timeout=timeout,
     )
 
@@ -121,7 +135,10 @@ def with_dynamic_config(
     """Makes a program runnable, so that the ``Runtime`` observation measures it.
 
     The commands run in a scratch folder of the session, in the order build, pre_run, run, post_run.
-    Only the time of the run command is measured::
+    Only the time of the run command is measured. Build and run are confined: they see that folder,
+    files that they name by absolute paths, and the programs and libraries of the system, but no
+    variables of this process. With ``env=UNCONFINED`` they may do anything, as the commands before
+    and after the run always may::
 
         program = make_benchmark("sort.c")
         program = with_dynamic_config(program, run=f"./a.out < {folder}/numbers.txt > sorted.txt")

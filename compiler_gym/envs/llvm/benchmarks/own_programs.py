@@ -285,7 +285,14 @@ def benchmark(
         BenchmarkProto(
             uri=uri,
             program=File(contents=contents),
-            dynamic_config=make_program_config(run, link, links, round(timeout)),
+            dynamic_config=make_program_config(
+                run,
+                link,
+                links,
+                round(timeout),
+                infiles=[str(path.absolute()) for path in _named_files(run)],
+                confined=confined,
+            ),
         ),
         validation_callbacks=[validate_against_opt, check],
         sources=files_of_source,
@@ -326,11 +333,21 @@ def _prepared(contents: bytes) -> bytes:
 def _commands_for_files(run: str) -> list[str]:
     """Returns commands that make the files which a command names in another folder."""
     commands = []
-    for word in dict.fromkeys(_WORD.findall(run)):
-        path = Path(word)
-        if path.is_absolute() or ".." in path.parts or path.name == "a.out" or not path.exists():
-            continue
+    for path in _named_files(run):
         if path.parent != Path():
             commands.append(f"mkdir -p {shlex.quote(str(path.parent))}")
         commands.append(f"ln -sfn {shlex.quote(str(path.absolute()))} {shlex.quote(str(path))}")
     return commands
+
+
+def _named_files(run: str) -> list[Path]:
+    """Returns the files and folders of the present folder that a command names."""
+    paths = [Path(word) for word in dict.fromkeys(_WORD.findall(run))]
+    return [
+        path
+        for path in paths
+        if not path.is_absolute()
+        and ".." not in path.parts
+        and path.name != "a.out"
+        and path.exists()
+    ]

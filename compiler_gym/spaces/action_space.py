@@ -79,15 +79,13 @@ class ActionSpace(Space[Any]):
             return self.wrapped.to_string(actions)
         return ",".join(str(action) for action in actions)
 
-    def from_string(self, text: str | Iterable[str]) -> list[Any]:
-        """Parses a list of actions, or of names: the inverse of :meth:`to_string`.
+    def from_string(self, text: str) -> list[Any]:
+        """Parses a list of actions: the inverse of :meth:`to_string`.
 
         Raises:
             ValueError: A part of the text is not an action.
             NotImplementedError: Actions are not numbers, and the space has no text format.
         """
-        if not isinstance(text, str):
-            return [self[name] for name in text]
         if hasattr(self.wrapped, "from_string"):
             return self.wrapped.from_string(text)
         if self.shape != ():

@@ -41,7 +41,7 @@ def test_sample(names):
 
 def test_spelling_of_the_space(names):
     assert names.to_string([0, 2]) == "a c"
-    assert names.from_string("a c") == names.from_string(["a", "c"]) == [0, 2]
+    assert names.from_string("a c") == [0, 2]
 
 
 @pytest.mark.parametrize(

@@ -195,6 +195,11 @@ TEST_F(IsolatedServiceTest, LimitOfSessions) {
   EXPECT_EQ(client().textOf(client().startOn("def")), "def");
 }
 
+TEST_F(IsolatedServiceTest, LargestLimitOfSessions) {
+  start({"--max_sessions=2147483647"});
+  EXPECT_EQ(client().textOf(client().startOn("abc")), "abc");
+}
+
 TEST_F(IsolatedServiceTest, HundredSessionsStep) {
   start();
   std::vector<int64_t> sessions;

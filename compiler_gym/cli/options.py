@@ -13,10 +13,10 @@ import typer
 from compiler_gym.cli.console import working_on
 from compiler_gym.datasets.uri import names_benchmark
 from compiler_gym.envs.compiler_env import CompilerEnv
+from compiler_gym.envs.llvm import specs
 from compiler_gym.envs.llvm.benchmarks.bitcode import SOURCE_SUFFIXES
 from compiler_gym.envs.llvm.datasets.kernels_dataset import KERNELS_PATH
 from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets, get_llvm_datasets
-from compiler_gym.envs.llvm.specs import observation_spaces, reward_spaces
 from compiler_gym.service.transport.connection_opts import ConnectionOpts
 from compiler_gym.tuning.policies.policy import SHIPPED
 from compiler_gym.util.registration import COMPILER_GYM_ENVS, make
@@ -56,12 +56,12 @@ def complete_program(incomplete: str) -> list[str]:
 
 def complete_observation(incomplete: str) -> list[str]:
     """Returns the observations that begin with a text."""
-    return _starting([space.value for space in observation_spaces], incomplete)
+    return _starting([space.value for space in specs.observation_spaces], incomplete)
 
 
 def complete_reward(incomplete: str) -> list[str]:
     """Returns the rewards that begin with a text."""
-    return _starting([space.value for space in reward_spaces], incomplete)
+    return _starting([space.value for space in specs.reward_spaces], incomplete)
 
 
 def complete_policy(incomplete: str) -> list[str]:

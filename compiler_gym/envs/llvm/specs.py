@@ -148,80 +148,17 @@ CPU_INFO_CACHE_LEVELS: tuple[str, ...] = ("l1i", "l1d", "l2", "l3", "l4")
 """The caches that the ``CpuInfo`` observation describes by size (in bytes) and count."""
 
 
-_OBSERVATION_SPACES = (
-    "Ir",
-    "IrSha1",
-    "Bitcode",
-    "BitcodeFile",
-    "InstCount",
-    "Autophase",
-    "Programl",
-    "ProgramlJson",
-    "CpuInfo",
-    "IrInstructionCount",
-    "IrInstructionCountO0",
-    "IrInstructionCountO3",
-    "IrInstructionCountOz",
-    "ObjectTextSizeBytes",
-    "ObjectTextSizeO0",
-    "ObjectTextSizeO3",
-    "ObjectTextSizeOz",
-    "TextSizeBytes",
-    "TextSizeO0",
-    "TextSizeO3",
-    "TextSizeOz",
-    "IsBuildable",
-    "IsRunnable",
-    "Runtime",
-    "Buildtime",
-    "LexedIr",
-    "ProgramlArrays",
-    "Ir2vec",
-    "Ir2vecFunctions",
-    "Ir2vecBlocks",
-    "Ir2vecInstructions",
-    "FunctionProperties",
-    "CallGraph",
-    "Remarks",
-    "PassStats",
-    "CyclesEstimate",
-    "CyclesEstimateO0",
-    "CyclesEstimateO3",
-    "CyclesEstimateOz",
-    "ProgramlPacked",
-    "Inst2vecPacked",
-    "InstCountDict",
-    "InstCountNorm",
-    "InstCountNormDict",
-    "AutophaseDict",
-    "Inst2vecPreprocessedText",
-    "Inst2vecEmbeddingIndices",
-    "Inst2vec",
-    "LexedIrTuple",
-)
+observation_spaces: Any
+"""The names of the observation spaces of the LLVM environments, in their order.
 
-_COSTS = {
-    "IrInstructionCount": "IrInstructionCount",
-    "ObjectTextSize": "ObjectTextSizeBytes",
-    "TextSize": "TextSizeBytes",
-    "CyclesEstimate": "CyclesEstimate",
-}
+Starts the service when it is first used, to ask it.
+"""
 
-_REWARD_SPACES = [
-    name
-    for prefix, plain in _COSTS.items()
-    for name in (plain, f"{prefix}Norm", f"{prefix}O3", f"{prefix}Oz")
-]
+reward_spaces: Any
+"""The names of the reward spaces of the LLVM environments, in their order.
 
-observation_spaces: Any = Enum(  # type: ignore[misc]
-    "observation_spaces", {name: name for name in _OBSERVATION_SPACES}
-)
-"""The names of the observation spaces of the LLVM environments, in their order."""
-
-reward_spaces: Any = Enum(  # type: ignore[misc]
-    "reward_spaces", {name: name for name in _REWARD_SPACES}
-)
-"""The names of the reward spaces of the LLVM environments, in their order."""
+Starts the service when it is first used.
+"""
 
 _MEMBERS = {name: "".join(part.capitalize() for part in name.split("-")) for name in LEGACY_ACTIONS}
 
@@ -239,9 +176,21 @@ action_descriptions: Any  # Made when it is first asked for.
 if not TYPE_CHECKING:  # Type checkers would take any name for one that is there.
 
     def __getattr__(name: str) -> Any:
-        if name != "action_descriptions":
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return _action_descriptions()
+        if name == "action_descriptions":
+            return _action_descriptions()
+        if name in ("observation_spaces", "reward_spaces"):
+            return _spaces()[name]
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+@cache
+def _spaces() -> dict[str, Any]:
+    """Makes :data:`observation_spaces` and :data:`reward_spaces` from those of an environment."""
+    from compiler_gym.util.registration import make
+
+    with make("llvm-v0") as env:
+        spaces = {"observation_spaces": env.observation.spaces, "reward_spaces": env.reward.spaces}
+    return {kind: Enum(kind, {name: name for name in some}) for kind, some in spaces.items()}
 
 
 @cache

@@ -1,3 +1,5 @@
+import pickle
+
 import pytest
 
 from compiler_gym.envs.llvm import specs
@@ -23,6 +25,7 @@ def test_spaces_are_those_of_the_environment(env):
     assert [space.value for space in specs.observation_spaces] == list(env.observation.spaces)
     assert [space.name for space in specs.observation_spaces] == list(env.observation.spaces)
     assert [space.value for space in specs.reward_spaces] == list(env.reward.spaces)
+    assert pickle.loads(pickle.dumps(specs.observation_spaces.Ir)) is specs.observation_spaces.Ir
     env.observation_space = specs.observation_spaces.Autophase.value
     env.reward_space = specs.reward_spaces.IrInstructionCountOz.value
 

@@ -122,11 +122,6 @@ class CountsTwice(Halves):
         return 2 * observation, reward, done, {**info, "seen": True}
 
 
-class Negative(gym.RewardWrapper):
-    def reward(self, reward):
-        return -reward
-
-
 class AlwaysAppend(gym.ActionWrapper):
     """One that needs no more than the action."""
 
@@ -159,14 +154,6 @@ class TestFourResults:
         assert len(env.step(0)) == 4
         env.close()
 
-    def test_order_can_be_enforced(self):
-        env = gym.wrappers.OrderEnforcing(gym.make("toy-v0"))
-        with pytest.raises(gym.error.ResetNeeded):
-            env.step(0)
-        env.reset()
-        assert len(env.step(0)) == 4
-        env.close()
-
     def test_the_next_episode_begins_by_itself(self):
         env = gym.make("toy-v0", max_episode_steps=2, autoreset=True)
         assert env.reset().sum() == 5
@@ -176,16 +163,6 @@ class TestFourResults:
         assert info["final_observation"].sum() == 7
         assert info["final_info"]["TimeLimit.truncated"]
         assert [env.step(3)[2] for _ in range(2)] == [False, True]
-        env.close()
-
-    def test_put_around_by_hand(self):
-        env = gym.wrappers.AutoResetWrapper(compiler_gym.make("toy-v0"))
-        env.reset()
-        observation, _, done, info = env.step(env.action_space["end"])
-        assert (observation.sum(), done) == (5, True)
-        assert set(info) == {"final_observation", "final_info"}
-        with env.fork() as fork:
-            assert fork.step(3)[0].sum() == 6
         env.close()
 
     @pytest.mark.parametrize("mode", ["human", "ansi"])
@@ -202,13 +179,6 @@ class TestFourResults:
     def test_unknown_render_mode(self):
         with pytest.raises(ValueError, match=r"Unknown render mode 'rgb_array'\. There are: human"):
             gym.make("toy-v0", render_mode="rgb_array")
-
-    def test_frames_are_collected(self):
-        env = gym.wrappers.RenderCollection(gym.make("toy-v0", render_mode="ansi"))
-        env.reset()
-        env.step(3)
-        assert len(env.render()) == 2
-        env.close()
 
     def test_error_of_the_checker_has_advice(self):
         with pytest.raises(ValueError, match="apply_api_compatibility=True"):
@@ -235,12 +205,6 @@ class TestWrappersOfGym:
         assert (observation.sum(), done, info["seen"]) == (6, False, True)
         env.close()
 
-    def test_custom_rewards(self):
-        env = Negative(Negative(Negative(gym.make("toy-v0"))))
-        env.reset(benchmark=HELLO)
-        assert env.step(3)[1] == -6
-        env.close()
-
     @pytest.mark.parametrize(
         ("wrap", "shape"),
         [
@@ -258,42 +222,6 @@ class TestWrappersOfGym:
         assert env.observation_space.shape == shape
         assert env.step(3)[2] is True
         assert env.reset().shape == shape
-        env.close()
-
-    def test_values(self):
-        def plus_one(env):
-            return gym.wrappers.TransformReward(env, lambda reward: reward + 1)
-
-        env = gym.wrappers.TransformObservation(plus_one(gym.make("toy-v0")), lambda each: -each)
-        assert env.reset().sum() == -5
-        observation, reward, *_ = env.step(3)
-        assert (observation.sum(), reward) == (-6, 7)
-        env.close()
-
-    def test_limits_of_steps(self):
-        env = gym.wrappers.TimeLimit(Halves(gym.make("toy-v0")), 2)
-        env.reset()
-        assert env.step(3)[2] is False
-        _, _, done, info = env.step(3)
-        assert (done, info["TimeLimit.truncated"]) == (True, True)
-        env.close()
-
-    def test_statistics_of_episodes(self):
-        env = gym.wrappers.RecordEpisodeStatistics(gym.make("toy-v0", max_episode_steps=2))
-        for _ in range(2):
-            env.reset()
-            assert "episode" not in env.step(3)[3]
-            info = env.step(3)[3]
-            assert (info["episode"]["r"], info["episode"]["l"]) == (7, 2)
-            assert info["TimeLimit.truncated"]
-        assert list(env.return_queue) == [7, 7]
-        env.close()
-
-    def test_time_is_in_the_observation(self):
-        env = gym.wrappers.TimeAwareObservation(make_with_share())
-        assert env.reset()[-1] == 0
-        assert [env.step(3)[0][-1] for _ in range(2)] == [1, 2]
-        assert env.reset()[-1] == 0
         env.close()
 
     def test_parts_of_observations(self):
@@ -402,12 +330,6 @@ class TestFiveResults:
         assert observation in env.observation_space
         env.close()
 
-    def test_without_an_observation(self):
-        env = gym.make("toy-v0", apply_api_compatibility=True, observation_space=None)
-        assert env.observation_space is None
-        assert env.reset() == (None, {})
-        env.close()
-
     @pytest.mark.parametrize(
         ("wrap", "shape"),
         [
@@ -420,17 +342,6 @@ class TestFiveResults:
         env = wrap(gym.make("toy-v0", apply_api_compatibility=True))
         assert env.reset()[0].shape == shape
         assert len(env.step(env.action_space["append-a"])) == 5
-        env.close()
-
-    def test_parts_of_observations(self):
-        env = gym.make(
-            "toy-v0",
-            apply_api_compatibility=True,
-            derived_observation_spaces=[PARTS],
-            observation_space="parts",
-        )
-        env = gym.wrappers.FilterObservation(env, ["first"])
-        assert list(env.reset()[0]) == ["first"]
         env.close()
 
     def test_vector_environments(self):

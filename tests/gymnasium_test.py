@@ -4,12 +4,10 @@ import importlib.util
 import os
 import subprocess
 import sys
-import warnings
 
 import gymnasium
 import numpy as np
 import pytest
-from gymnasium.utils.env_checker import check_env
 
 from compiler_gym.envs import GymnasiumEnv
 from compiler_gym.service import ClientServiceCompilerEnv
@@ -43,32 +41,6 @@ class TestGymnasium:
             observation, _ = env.reset(options={"benchmark": HELLO})
             assert observation.sum() == 5
             assert len(env.step(NO_OP)) == 5
-
-    def test_arguments(self, toy_id):
-        with gymnasium.make(toy_id, observation_space="text", render_mode="ansi") as env:
-            env.reset()
-            assert env.render() == "hello"
-
-    @pytest.mark.filterwarnings("error")
-    def test_checker(self, toy_id, monkeypatch):
-        with gymnasium.make(toy_id) as env, warnings.catch_warnings():
-            # What it says of boxes whose bounds are those of the type.
-            warnings.filterwarnings("ignore", message=".*Box observation space.*")
-            # It samples actions, one of which hangs.
-            monkeypatch.setattr(env.action_space, "sample", lambda: APPEND_A)
-            check_env(env)
-
-    def test_time_limit(self, toy_id):
-        with gymnasium.make(toy_id, max_episode_steps=3) as env:
-            env.reset()
-            ends = [env.step(NO_OP)[2:4] for _ in range(3)]
-            assert ends == [(False, False), (False, False), (False, True)]
-            with pytest.warns(UserWarning, match="The episode has ended. Call env.reset"):
-                assert env.step(NO_OP)[3]
-            env.reset()
-            with warnings.catch_warnings():
-                warnings.simplefilter("error")
-                env.step(NO_OP)
 
     def test_settings_behind_wrappers_of_make(self, toy_id):
         with gymnasium.make(toy_id, max_episode_steps=3) as env:
@@ -157,18 +129,6 @@ class TestGymnasium:
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
         command = [sys.executable, "-c", program]
         subprocess.run(command, env=environment, check=True, timeout=250)
-
-    @pytest.mark.parametrize("mode", ["sync", "async"])
-    def test_vector(self, toy_id, mode):
-        envs = gymnasium.make_vec(toy_id, num_envs=2, vectorization_mode=mode)
-        try:
-            observations, _ = envs.reset(seed=1)
-            assert observations.shape == (2, 26)
-            observations, rewards, *_ = envs.step(np.array([APPEND_A, NO_OP]))
-            np.testing.assert_array_equal(observations.sum(axis=1), [6, 5])
-            np.testing.assert_array_equal(rewards, [6, 5])
-        finally:
-            envs.close()
 
 
 @pytest.mark.skipif(importlib.util.find_spec("gym") is None, reason="gym is an optional extra")

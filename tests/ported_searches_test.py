@@ -47,66 +47,6 @@ def test_brute_force(run):
     assert run(program) == "True True True 6\n"
 
 
-def test_every_action_alone(run):
-    """The best of all actions, from minus infinity on; it has a finite reward and a name."""
-    program = """
-    import math
-
-    import compiler_gym
-
-    with compiler_gym.make("llvm-ic-v0", action_space="Legacy124") as env:
-        best = (-math.inf, "")
-        for action in range(env.action_space.n):
-            env.reset(benchmark="benchmark://kernels-v0/life")
-            _, reward, done, _ = env.step(action)
-            if not done:
-                best = max(best, (reward, env.action_space.names[action]))
-        print(f"{best[0]:.1f}", best[1])
-    """
-    assert run(program) == "0.9 -sroa\n"
-
-
-def test_explore(run):
-    """Breadth first, by forks; a program that was reached before is not looked at again."""
-    program = """
-    import compiler_gym
-    from compiler_gym.envs import LlvmEnv
-    from compiler_gym.util.logging import init_logging
-
-    init_logging()
-
-    def explore(env: LlvmEnv, actions, depth):
-        env.reset()
-        best, seen, frontier = 0.0, {env.observation["IrSha1"]}, [env.fork()]
-        counts = []
-        for _ in range(depth):
-            found = []
-            for node in frontier:
-                for action in actions:
-                    child = node.fork()
-                    observation, reward, done, info = child.step(action)
-                    sha1 = child.observation["IrSha1"]
-                    if done or sha1 in seen:
-                        child.close()
-                        continue
-                    seen.add(sha1)
-                    best = max(best, child.episode_reward)
-                    found.append(child)
-                node.close()
-            frontier = found
-            counts.append(len(found))
-        for node in frontier:
-            node.close()
-        return best, counts
-
-    with compiler_gym.make("llvm-ic-v0", benchmark="benchmark://kernels-v0/life") as env:
-        actions = [env.action_space[name] for name in ("mem2reg", "gvn", "simplifycfg", "sroa")]
-        best, counts = explore(env, actions, depth=3)
-        print(best > 0, counts[0] <= 4, counts[1] < 16, counts[2] < 64)
-    """
-    assert run(program) == "True True True True\n"
-
-
 def test_tabular_q(run):
     """A table of values by the actions so far, as flags of absl set it up."""
     program = """
@@ -196,3 +136,44 @@ def test_sensitivity_analysis(run):
     assert run(program) == (
         "Action,Trials,Mean,Std\nfunction(dce),True,True,True\nfunction(sroa),True,True,True\n"
     )
+
+
+def test_explore(run):
+    """Breadth first, by forks; a program that was reached before is not looked at again."""
+    program = """
+    import compiler_gym
+    from compiler_gym.envs import LlvmEnv
+    from compiler_gym.util.logging import init_logging
+
+    init_logging()
+
+    def explore(env: LlvmEnv, actions, depth):
+        env.reset()
+        best, seen, frontier = 0.0, {env.observation["IrSha1"]}, [env.fork()]
+        counts = []
+        for _ in range(depth):
+            found = []
+            for node in frontier:
+                for action in actions:
+                    child = node.fork()
+                    observation, reward, done, info = child.step(action)
+                    sha1 = child.observation["IrSha1"]
+                    if done or sha1 in seen:
+                        child.close()
+                        continue
+                    seen.add(sha1)
+                    best = max(best, child.episode_reward)
+                    found.append(child)
+                node.close()
+            frontier = found
+            counts.append(len(found))
+        for node in frontier:
+            node.close()
+        return best, counts
+
+    with compiler_gym.make("llvm-ic-v0", benchmark="benchmark://kernels-v0/life") as env:
+        actions = [env.action_space[name] for name in ("mem2reg", "gvn", "simplifycfg", "sroa")]
+        best, counts = explore(env, actions, depth=3)
+        print(best > 0, counts[0] <= 4, counts[1] < 16, counts[2] < 64)
+    """
+    assert run(program) == "True True True True\n"

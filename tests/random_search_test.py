@@ -20,7 +20,7 @@ from compiler_gym.random_search import (
     replay_actions_from_logs,
 )
 from compiler_gym.spaces import Discrete
-from compiler_gym.wrappers import CompilerEnvWrapper, Counter, TimeLimit
+from compiler_gym.wrappers import CompilerEnvWrapper, Counter
 from tests.processes import wait_until
 from tests.service.toy_service import HELLO, make_toy_env
 
@@ -167,13 +167,6 @@ def test_patience(make_env, tmp_path):
         assert actions_in_vain == 3
 
 
-@pytest.mark.usefixtures("until_found")
-def test_episodes_that_end(make_env, tmp_path):
-    with random_search(lambda: TimeLimit(make_env(), 2), tmp_path, nproc=1) as env:
-        assert 0 < len(env.actions) <= 2
-        assert env.episode_reward > 0
-
-
 def test_action_that_hangs(tmp_path):
     class Hanging(ToyActions):
         value = HANG
@@ -193,12 +186,6 @@ def test_environment_without_a_program_to_write(tmp_path):
     with random_search(make, tmp_path, nproc=1) as env:
         assert env.observation["text"].startswith("helloa")
         assert not (tmp_path / "optimized.bc").exists()
-
-
-def test_default_folder(make_env, tmp_path, monkeypatch):
-    monkeypatch.setenv("COMPILER_GYM_LOGS", str(tmp_path))
-    with random_search(make_env, total_runtime=0.2, nproc=1):
-        assert (tmp_path / "random_search" / "latest" / "random_search.json").is_file()
 
 
 def test_workers_end(make_env, tmp_path):

@@ -9,7 +9,6 @@ from typing import get_args
 import pytest
 
 import compiler_gym
-from compiler_gym.envs import CompilerEnv
 from compiler_gym.envs.registration import LlvmId
 from compiler_gym.util import registration
 from compiler_gym.util.registration import COMPILER_GYM_ENVS, EnvSpec, register
@@ -74,12 +73,6 @@ def test_llvm_environments_are_registered():
 
 
 class TestMake:
-    def test_make(self, toy_id):
-        with compiler_gym.make(toy_id) as env:
-            assert isinstance(env, CompilerEnv)
-            assert env.reset(benchmark=HELLO) == "hello"
-            assert len(env.step(0)) == 4
-
     def test_arguments(self, toy_id):
         with compiler_gym.make(toy_id, observation_space="length", reward_space="length") as env:
             assert env.reset(benchmark=HELLO) == 5
@@ -154,18 +147,20 @@ class TestLimit:
             compiler_gym.make(toy_id, max_episode_steps=0)
 
     @pytest.mark.parametrize(
-        "make",
+        ("imports", "make"),
         [
-            "gym.make('toy-v0', max_episode_steps=2, benchmark=HELLO)",
-            "gym.wrappers.TimeLimit(gym.make('toy-v0', benchmark=HELLO), 2)",
-            "gym.wrappers.TimeLimit(compiler_gym.make('toy-v0', benchmark=HELLO), 2)",
-            "gym.make('limited-v0', benchmark=HELLO)",
+            ("gym, compiler_gym", "gym.make('toy-v0', max_episode_steps=2, benchmark=HELLO)"),
+            ("compiler_gym, gym", "gym.wrappers.TimeLimit(gym.make('toy-v0', benchmark=HELLO), 2)"),
+            (
+                "gym, compiler_gym",
+                "gym.wrappers.TimeLimit(compiler_gym.make('toy-v0', benchmark=HELLO), 2)",
+            ),
+            ("compiler_gym, gym", "gym.make('limited-v0', benchmark=HELLO)"),
         ],
     )
-    @pytest.mark.parametrize("imports", ["import gym, compiler_gym", "import compiler_gym, gym"])
-    def test_gym(self, make, imports):
+    def test_gym(self, imports, make):
         script = f"""
-        {imports}
+        import {imports}
         from compiler_gym.util.registration import register
         HELLO = {HELLO!r}
         register(id="toy-v0", entry_point={TOY!r})
@@ -338,13 +333,6 @@ class TestLibraries:
         import compiler_gym, gymnasium, importlib
         importlib.reload(gymnasium.envs.registration)
         print("llvm-v0" in gymnasium.envs.registration.registry)
-        """
-        assert run(script) == "True\n"
-
-    def test_sources_of_the_library_can_still_be_inspected(self):
-        script = """
-        import compiler_gym, gymnasium, inspect
-        print("def register" in inspect.getsource(gymnasium.envs.registration))
         """
         assert run(script) == "True\n"
 

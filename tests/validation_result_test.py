@@ -30,13 +30,6 @@ def errors(*types):
     return [ValidationError(type=type) for type in types]
 
 
-def test_defaults():
-    result = ValidationResult(state=make_state())
-    assert result.walltime == 0
-    assert result.errors == []
-    assert not any(getattr(result, flag) for flag in FAILURES + CHECKS)
-
-
 @pytest.mark.parametrize("flag", FAILURES)
 def test_failures_are_not_okay(flag):
     assert not make(**{flag: True}).okay()

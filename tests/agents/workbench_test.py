@@ -11,7 +11,7 @@ import pytest
 
 from compiler_gym.agents.compiler import Compiler
 from compiler_gym.agents.verify import Verdict
-from compiler_gym.agents.workbench import MAX_SCORE, TOOLS, Workbench
+from compiler_gym.agents.workbench import TOOLS, Workbench
 from compiler_gym.envs.llvm.llvm_env import LlvmEnv
 from tests.agents.conftest import LIMITS
 from tests.processes import descendants, wait_until
@@ -33,13 +33,6 @@ def test_open_needs_one_program(make_bench, fails):
     assert "exactly one of the arguments" in fails(bench.open_program)
     assert "exactly one of the arguments" in fails(bench.open_program, "sha256", source=SOURCE)
     assert "Did you mean sha256?" in fails(bench.open_program, "sha265")
-
-
-def test_summary(bench):
-    text = bench.describe()
-    assert text.startswith("program kernels-v0/sha256, branch main, 0 passes")
-    assert len(text) <= LIMITS.summary_characters
-    assert text == bench.describe()
 
 
 def test_passes_and_undo(bench, fails):
@@ -71,13 +64,6 @@ def test_sequences(bench, fails):
     assert "nothing applied" in bench.try_sequences([["reg2mem"]], apply_best=True)
     assert "expected 1 to 4 lists" in fails(bench.try_sequences, [["gvn"]] * 5)
     assert "expected objective" in fails(bench.try_sequences, [["gvn"]], "beauty")
-
-
-def test_sequences_by_bytes(bench):
-    start = bench.cost("bytes")
-    text = bench.try_sequences([GOOD], "bytes", apply_best=True)
-    assert f"Now {start}, -Oz " in text
-    assert bench.cost("bytes") < start
 
 
 def test_branches(bench, fails):
@@ -146,12 +132,6 @@ def test_validate_by_running(make_bench):
     assert verdict.is_right and verdict.has_run
 
 
-def test_library_is_not_run(make_bench):
-    bench = make_bench(may_run=True)
-    bench.open_program(source=SOURCE)
-    assert "there is nothing to run" in bench.validate()
-
-
 def test_export(make_bench, tmp_path, fails):
     bench = make_bench(root=tmp_path)
     (tmp_path / "own.c").write_text(SOURCE)
@@ -169,23 +149,9 @@ def test_export(make_bench, tmp_path, fails):
     assert bench.cost() == 3
 
 
-def test_score(bench):
-    assert bench.score() == 0
-    bench.apply_passes(["loop-unroll"])
-    assert bench.score() == 0
-    bench.apply_passes(GOOD)
-    assert 0.9 < bench.score() < MAX_SCORE
-
-
 def test_tools_are_documented():
     for name in TOOLS:
         assert getattr(Workbench, name).__doc__
-
-
-@pytest.mark.parametrize("language", ["c", "c++"])
-def test_program_does_not_compile(make_bench, fails, language):
-    error = fails(make_bench().open_program, source="int f( { }", language=language)
-    assert error.startswith("The program does not compile: line 1: ")
 
 
 def test_large_program_is_refused(make_bench, fails):
@@ -345,16 +311,6 @@ def test_verification_in_the_background(optimised, verified):
     assert len(verified) == 1
 
 
-def test_equal_programs_of_a_group_are_verified_once(optimised, verified):
-    """The passes may differ."""
-    benches = [optimised("adce"), optimised("adce", "adce"), optimised("adce")]
-    for bench in benches:
-        bench.verify_soon()
-    wait_until(lambda: verified)
-    assert {bench.verdict().checks for bench in benches} == {("fake",)}
-    assert len(verified) == 1
-
-
 def test_verification_in_the_background_leaves_the_session_alone(optimised, verified, monkeypatch):
     """After a fork, its next pass would copy memory."""
     bench = optimised()
@@ -385,21 +341,3 @@ def test_another_program_is_never_verified_instead(optimised, verified, monkeypa
     assert repeated.wait(100)
     assert bench.verdict().checks == ("fake",)
     assert verified == [bench._branch().env.ir_sha1]
-
-
-def test_own_program_is_not_verified_in_the_background(make_bench, monkeypatch):
-    bench = make_bench(may_run=True)
-    bench.open_program(source=SOURCE)
-    monkeypatch.setattr(bench._compiler, "in_background", None)
-    bench.verify_soon()
-    assert bench.verdict().is_right
-
-
-def test_failed_verification_in_the_background_is_repeated(optimised, monkeypatch):
-    """A busy machine may have caused it."""
-    bench = optimised()
-    verdicts = [Verdict(("busy",), (), False), Verdict((), ("fake",), True)]
-    monkeypatch.setattr("compiler_gym.agents.workbench.verify", lambda *_: verdicts.pop(0))
-    bench.verify_soon()
-    wait_until(lambda: len(verdicts) < 2)
-    assert bench.verdict().is_right and not verdicts

@@ -34,15 +34,6 @@ def test_all_players_do_everything(arena, observations):
             assert player.reset_to(arena.fresh_benchmark()) > 0
 
 
-def test_environment_tells_changes(arena):
-    with arena.players(()) as players:
-        action = arena.pipelines.index("function(sroa)")
-        players.environment.play([action])
-        assert players.environment.changed
-        players.environment.play([action])
-        assert not players.environment.changed
-
-
 def test_failures_of_steps_are_not_measured(arena):
     with arena.players(()) as players, pytest.raises(RuntimeError, match="not in range"):
         players.grpc.play([len(arena.pipelines)])

@@ -1,5 +1,4 @@
 import re
-import subprocess
 from contextlib import closing
 
 import pytest
@@ -35,11 +34,6 @@ def test_failures_are_explained(floor):
         floor.step(1)
 
 
-def test_unknown_pipelines_are_refused(floor):
-    with pytest.raises(RuntimeError, match="There is no pipeline 2"):
-        floor.step(2)
-
-
 def test_processes_end_with_the_client(floor):
     floor.step(0)
     session = floor._session.dup()
@@ -47,17 +41,6 @@ def test_processes_end_with_the_client(floor):
     floor.close()
     assert session.recv(1) == b""
     session.close()
-
-
-def test_missing_program_is_named(binary, tmp_path):
-    with pytest.raises(RuntimeError, match=r"missing\.bc"):
-        Floor(binary, tmp_path / "missing.bc", ["function(sroa)"])
-
-
-def test_prints_usage(binary):
-    result = subprocess.run([binary], capture_output=True, text=True, timeout=250)
-    assert result.returncode == 1
-    assert "program.bc SOCKET" in result.stderr
 
 
 def test_ratios_are_reported(monkeypatch):

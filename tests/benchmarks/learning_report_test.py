@@ -1,7 +1,5 @@
 """Learning curves, and the picture and table of docs/guides/learning.md."""
 
-import subprocess
-
 import pytest
 from typer import Typer
 from typer.testing import CliRunner
@@ -45,11 +43,6 @@ def test_output_of_a_trainer(trainer):
 ARGUMENTS = ["--steps", "9600", "--seed", "3"]
 
 
-def test_failing_trainer(trainer):
-    with pytest.raises(subprocess.CalledProcessError):
-        list(learning.learn(trainer("sys.exit(3)"), 9_600, seed=3))
-
-
 def test_random_search():
     *curve, one, best = learning.search(5 * 210, seed=1)
     assert [point.steps for point in curve] == [210, 420, 630, 840, 1050]
@@ -58,19 +51,6 @@ def test_random_search():
     assert 0 < one.share < best.share
     assert best.share == curve[-1].share
     assert (one.method, best.method) == ("random, one episode", "random, best of 5")
-
-
-def test_points_survive_a_round_trip(tmp_path):
-    points = [Point("ppo, one episode", 0, 480, 0.5), Point("random search", 1, 960, 1.0625)]
-    learning.write(points, tmp_path / "points.csv")
-    assert learning.read(tmp_path / "points.csv") == points
-
-
-def test_table():
-    points = [Point("ppo", seed, steps, steps + seed / 10) for seed in (0, 1) for steps in (0, 1)]
-    assert learning.to_markdown(points).splitlines()[2:] == [
-        "| ppo | 1 | 105.0% (100.0% to 110.0%) | 2 |"
-    ]
 
 
 def test_the_document_shows_these_numbers(tmp_path):

@@ -3,18 +3,6 @@ import pytest
 from benchmarks.measurements import Measurements, Summary
 
 
-def test_summaries_have_rows_and_columns_in_order_of_first_use():
-    measurements = Measurements()
-    durations = iter([3.0, 1.0, 4.0, 1.0])
-    for _ in range(2):
-        measurements.take_turns(
-            {("step", "env"): lambda: next(durations), ("fork", "env"): lambda: next(durations)}
-        )
-    summaries = measurements.summaries()
-    assert list(summaries) == ["step", "fork"]
-    assert list(summaries["step"]) == ["env"]
-
-
 def test_everybody_begins_as_often():
     measurements = Measurements()
     order = []

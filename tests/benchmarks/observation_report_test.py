@@ -1,21 +1,13 @@
-import math
-
 import numpy as np
 import pytest
 from typer import Typer
 from typer.testing import CliRunner
 
 from benchmarks import observation_report
-from benchmarks.observation_report import (
-    ORIGINAL,
-    StepCost,
-    comparison,
-    describe_space,
-    to_markdown,
-)
+from benchmarks.observation_report import ORIGINAL, StepCost, comparison, describe_space
 from compiler_gym.envs.llvm import LlvmEnv
 from compiler_gym.envs.llvm.derived_observations import LexedToken
-from compiler_gym.spaces import Box, Dict, Discrete, Scalar, Sequence, SpaceSequence
+from compiler_gym.spaces import Box, Dict, Scalar, Sequence, SpaceSequence
 from compiler_gym.util import llvm_tools
 
 
@@ -40,21 +32,6 @@ from compiler_gym.util import llvm_tools
 )
 def test_describe_space(space, description):
     assert describe_space(space) == description
-
-
-def test_describe_unknown_space():
-    with pytest.raises(TypeError, match="Discrete"):
-        describe_space(Discrete(3, name="x"))
-
-
-def test_markdown():
-    costs = [StepCost(0.123, 0.1), StepCost(math.nan, math.nan), StepCost(1234.5, 99)]
-    table = to_markdown({"Ir": "str"}, {"Ir": costs}, [226, 2_852, 22_393])
-    assert table.splitlines() == [
-        "| observation | space | 226 | 2,852 | 22,393 |",
-        "| --- | --- | ---: | ---: | ---: |",
-        "| Ir | str | 0.12 (0.1) | - | 1,234 (99) |",
-    ]
 
 
 def test_comparison():
@@ -88,11 +65,3 @@ def test_every_observation_is_measured(tmp_path, service_binary):
     numbers = [number for row in rows if row[2] != "-" for number in row[2].split()]
     assert all(float(number.strip("()").replace(",", "")) > 0 for number in numbers)
     assert {row[0] for row in compared} == set(ORIGINAL)
-
-
-def test_unknown_size():
-    app = Typer()
-    app.command()(observation_report.main)
-    result = CliRunner().invoke(app, ["--size", "3"])
-    assert result.exit_code == 2
-    assert "no program of size 3" in result.output

@@ -1,5 +1,4 @@
 import random
-import subprocess
 
 import pytest
 
@@ -73,25 +72,6 @@ def test_failures_are_explained(replay, call, message):
     replay.start()
     with pytest.raises(RuntimeError, match=message):
         call(replay)
-
-
-def test_commands_before_the_start_are_refused(replay):
-    with pytest.raises(RuntimeError, match="must be 'start'"):
-        replay.run(["function(sroa)"])
-
-
-def test_missing_program_is_named(replay_binary, tmp_path):
-    with (
-        Replay(replay_binary, tmp_path / "missing.bc") as replay,
-        pytest.raises(RuntimeError, match=r"missing\.bc"),
-    ):
-        replay.start()
-
-
-def test_prints_usage(replay_binary):
-    result = subprocess.run([replay_binary], capture_output=True, text=True, timeout=250)
-    assert result.returncode == 1
-    assert "program.bc" in result.stderr
 
 
 @pytest.mark.parametrize("observations", [None, (), OBSERVED])

@@ -81,23 +81,9 @@ def test_header_tells_the_circumstances(app):
     assert re.search(r"- \d{3} instructions: build_tree\(\) of huffman", result.stdout)
 
 
-def test_output_is_relative_to_where_bazel_was_called(app, tmp_path, monkeypatch):
-    monkeypatch.setenv("BUILD_WORKING_DIRECTORY", str(tmp_path))
-    result = CliRunner().invoke(app, ["--quick", "--size", "200", "--output", "table.md"])
-    assert result.exit_code == 0, result.output
-    assert len(cells_of((tmp_path / "table.md").read_text().splitlines())) == len(MEASUREMENTS)
-
-
 def test_chosen_rows(app):
     arguments = ["--quick", "--size", "200", "--rows", "resets", "--rows", "forks"]
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 0, result.output
     names = [row[1] for row in cells_of(result.stdout.splitlines())]
     assert names == [name for name in MEASUREMENTS if re.match("reset|fork|the first -Oz", name)]
-
-
-def test_unknown_size_is_refused(app):
-    result = CliRunner().invoke(app, ["--size", "300"])
-    assert result.exit_code == 2
-    assert "no program of size 300" in result.output
-    assert "200, 2000, 20000" in result.output

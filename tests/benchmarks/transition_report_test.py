@@ -17,19 +17,3 @@ def test_results_are_compared(monkeypatch):
             row = rf"│ 200 +│ {learner} +│ {analyses} +│ .*% +│ [1-9][0-9,]* +│ \d+ +│ equal +│"
             assert len(re.findall(row, result.output)) == 1
     assert "DIFFERENT" not in result.output
-
-
-def test_other_sizes_are_refused():
-    app = Typer()
-    app.command()(transition_report.main)
-    result = CliRunner().invoke(app, ["--size", "7"])
-    assert result.exit_code == 2
-    assert "There is no program of size 7" in result.output
-
-
-def test_other_learners_are_refused():
-    app = Typer()
-    app.command()(transition_report.main)
-    result = CliRunner().invoke(app, ["--learner", "genius"])
-    assert result.exit_code == 2
-    assert "No learner 'genius': there are random, genetic, policy" in result.output

@@ -1,11 +1,10 @@
 import re
 
-import pytest
 from typer import Typer
 from typer.testing import CliRunner
 
 from benchmarks import vector_report
-from benchmarks.vector import LOOP, VECTOR, WAYS, median_ratio, steps_per_second
+from benchmarks.vector import WAYS
 
 
 def run(*arguments: str):
@@ -23,17 +22,3 @@ def test_everything_is_measured(monkeypatch):
     for count in (1, 2):
         cells = r" │ +".join([r"[\d,]+ \(\d+\.\d\d\) *"] * len(WAYS))
         assert re.search(rf"│ 200 +│ {count} +│ {cells}│", result.output), result.output
-
-
-def test_unknown_size():
-    assert run("--size", "7").exit_code == 2
-
-
-def test_steps_per_second(small_program):
-    rates = steps_per_second(small_program, 2, 3, [LOOP, VECTOR])
-    assert [len(rates[way]) for way in (LOOP, VECTOR)] == [3, 3]
-    assert all(rate > 1 for way in rates.values() for rate in way)
-
-
-def test_median_ratio():
-    assert median_ratio([2, 6, 9], [1, 2, 1]) == pytest.approx(3)

@@ -11,7 +11,6 @@ import compiler_gym
 from benchmarks import zero_shot_report
 from benchmarks.zero_shot import experiment as experiments
 from benchmarks.zero_shot import methods, tables, task, training
-from benchmarks.zero_shot.experiment import Result
 from benchmarks.zero_shot.policies import Trained
 from compiler_gym.tuning.policies.policy import COST, Policy, costs_of
 from compiler_gym.util.runfiles_path import runfiles_path
@@ -65,13 +64,6 @@ def test_larger_programs_are_undone():
     assert ratio > 1
 
 
-def test_reward_of_the_smallest_size():
-    with compiler_gym.make("llvm-v0") as env:
-        reward = task.LogReward(env, best=True)
-        rewards = [reward.convert_reward(each) for each in (0.5, -0.25, 0, 0.5)]
-    assert rewards == pytest.approx([np.log(2), 0, 0, np.log(2)])
-
-
 @pytest.fixture
 def experiment(tmp_path, monkeypatch):
     """Makes an experiment with the least training that there can be."""
@@ -111,12 +103,6 @@ def test_imitation_repeats_the_best_sequence(monkeypatch):
         assert found.rows[0].best <= min(min(costs_of(env, each)) for each in sequences)
 
 
-def test_results_survive_a_round_trip(tmp_path):
-    results = [Result("greedy", 0, 0, 0.9, 1.25), Result("PPO, a", 1, 20_000, 0.8125, 0.9)]
-    experiments.write_results(results, tmp_path / "results.csv")
-    assert experiments.read_results(tmp_path / "results.csv") == results
-
-
 def test_comparison_of_policies():
     sizes = {
         "O0": {"a": 100, "b": 100},
@@ -129,13 +115,6 @@ def test_comparison_of_policies():
     assert (ratio, low, high) == pytest.approx((0.5, 0.5, 0.5))
     assert tables.comparisons_to_markdown(sizes, "one").splitlines()[2:] == [
         "| two | 50.0% (50.0% to 50.0%) |"
-    ]
-
-
-def test_table():
-    results = [Result("ppo", seed, 9, 0.5 * (seed + 1), 1.0) for seed in (0, 0)]
-    assert tables.to_markdown(results).splitlines()[2:] == [
-        "| ppo | 9 | 50.0% (50.0% to 50.0%) | 100.0% (100.0% to 100.0%) | 2 |"
     ]
 
 

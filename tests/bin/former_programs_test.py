@@ -14,7 +14,6 @@ from absl.testing import flagsaver
 import compiler_gym
 from compiler_gym.bin import manual_env, service
 from compiler_gym.bin.manual_env import commands
-from compiler_gym.bin.service import print_service_capabilities
 from tests.cli.conftest import command
 from tests.processes import descendants, wait_until
 
@@ -76,15 +75,6 @@ def test_service_prints_tables(run):
     assert run("--ls_env", module=bin("service")).stdout.splitlines() == sorted(
         compiler_gym.COMPILER_GYM_ENVS
     )
-
-
-def test_print_service_capabilities(capsys):
-    """Without flags, as programs call it that import it."""
-    with compiler_gym.make("llvm-v0") as env:
-        print_service_capabilities(env)
-    text = capsys.readouterr().out
-    for heading in ("Datasets", "Reward Spaces", "PassesAll Action Space"):
-        assert f"{heading}\n{'-' * len(heading)}\n\n" in text
 
 
 def test_service_serves(environment):
@@ -178,20 +168,6 @@ def test_random_searches(run, environment):
     rows = run("--output_dir=all", module=bin("random_eval")).stdout.splitlines()[2:]
     assert [row.split()[0] for row in rows] == ["json", "Geometric", "Average"]
     assert rows[0].split()[2:] == rows[2].split()[1:]
-
-
-def test_replay_in_the_action_space_of_the_search(run):
-    arguments = (ENV, "--action_space=Legacy124", "--output_dir=legacy", "--nproc=1")
-    text = run(
-        *arguments, "--benchmark=kernels-v0/json", "--runtime=1", module=bin("random_search")
-    ).stdout
-    replay = text.partition("\n")[2]
-    assert run("--output_dir=legacy", module=bin("random_replay")).stdout == replay
-
-
-def test_list_of_rewards(run):
-    names = run(ENV, "--ls_reward", module=bin("random_search")).stdout.splitlines()
-    assert "IrInstructionCountOz" in names and names == sorted(names)
 
 
 def test_validate(run, environment):

@@ -52,8 +52,6 @@ def test_prints_a_table_and_repeats_it():
         (["no-such-pass"], "no-such-pass"),
         (["sroa", "--cost", "Ir"], "There is no cost 'Ir'. Did you mean IrInstructionCount"),
         (["sroa", "--plugin", "/nonexistent.so"], "/nonexistent.so"),
-        (["sroa", "--action-space", "None"], "There is no action space"),
-        (["sroa", "--program", "benchmark://kernels-v0/none"], "none"),
     ],
 )
 def test_wrong_arguments(arguments, message):
@@ -72,13 +70,6 @@ def test_one_of_several_programs_does_not_compile(tmp_path):
     rows = json.loads(done.stdout)["rows"]
     assert [f"benchmark://{row['program']}" for row in rows[:2]] == [*PROGRAMS]
     assert "wrong.c failed: Command failed" in done.stderr
-
-
-def test_help():
-    done = run("--help")
-    assert done.returncode == 0
-    for option in ("--plugin", "--then", "--cost", "--prefixes", "--seed"):
-        assert option in done.stdout
 
 
 def test_ctrl_c_prints_partial_results():
@@ -110,13 +101,6 @@ def test_ctrl_c_prints_partial_results():
 
 def trial(program: str, with_pass: int, **kwargs) -> Trial:
     return Trial(program, (), True, 10, with_pass, **kwargs)
-
-
-def test_programs_without_trials_have_no_row():
-    trials = {"a": [trial("a", 5), trial("a", 5)], "b": [], "c": [trial("c", 5)]}
-    rows = measure_pass.rows_of(trials, seed=0)
-    assert [row["program"] for row in rows] == ["a", "c", "all programs"]
-    assert measure_pass.rows_of({}, seed=0) == []
 
 
 def test_verdicts():

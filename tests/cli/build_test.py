@@ -300,28 +300,6 @@ def test_without_a_check_and_with_a_time_limit(run, folder):
     assert not [name for name in os.listdir() if "lock" in name]
 
 
-def test_a_replaced_level_is_told(run, folder, monkeypatch):
-    monkeypatch.setenv("COMPILER_GYM_LEVEL", "-Oz")
-    words = ("build", "--evaluations", "1", "--")
-    make = ("make", "CFLAGS=-O2", "unit1.o")
-    done = run(*words, *make)
-    assert (
-        "\nSizes before have the build's own levels; COMPILER_GYM_LEVEL=-Oz replaces" in done.stdout
-    )
-    monkeypatch.setenv("COMPILER_GYM_LEVEL", "")
-    (folder / "unit1.o").unlink()
-    done = run(*words, "make", "unit1.o")
-    assert "COMPILER_GYM_LEVEL" not in done.stdout
-
-
-def test_wrong_environment_variables(refused, monkeypatch):
-    monkeypatch.setenv("COMPILER_GYM_LEVEL", "-O9")
-    assert "COMPILER_GYM_LEVEL is '-O9', but has to be -Os or -Oz" in refused("build", "--", "make")
-    monkeypatch.setenv("COMPILER_GYM_EVALUATION", "9")
-    said = "no environment variable 'COMPILER_GYM_EVALUATION'. Did you mean COMPILER_GYM_EVALUATION"
-    assert f"{said}S" in refused("build", "--", "make")
-
-
 def test_failing_builds(run, fails, folder):
     done = run("build", "--check", "echo no; exit 3", "--", "make", "unit1.o", code=1)
     assert "The check also fails with clang's object files: exit code 3: no" in done.stderr

@@ -187,20 +187,6 @@ def test_fewest_instructions(run, environment, loop_c):
     assert sum(each["before"] - each["after"] for each in changes) == before - after > 0
 
 
-def test_instructions_of_several_programs_and_of_a_whole_one(run, environment, program_c):
-    (environment / "g.c").write_text("int g(int x) { return x * 3 / 5; }\n")
-    few = ("--objective", "instructions", "--evaluations", "1")
-    done = run("optimize", "program.c", "g.c", "-o", "made", *few)
-    assert "Machine instructions in object files" in done.stdout and "bytes" not in done.stdout
-    count = instructions_of("made/g.o")
-    assert re.search(rf"^g\.o +\d+ +{count} +[\d.]+% +[+-][\d.]+% +1 ", done.stdout, re.M)
-    assert re.search(r"^\d of 2 have fewer instructions than those of clang", done.stdout, re.M)
-    whole = ("optimize", "g.c", "--whole-program", "--keep", "g", *few)
-    assert "Of its 1 part, one by one, clang -Oz makes " in run(*whole).stdout
-    (result,) = json.loads(run(*whole, "--json").stdout)
-    assert result["apart"]["instructions"] == result["before"]["instructions"] > 0
-
-
 def test_several_programs(run, environment, loop_c):
     (environment / "other.cc").write_text(
         "template <class T> T f(T x) { return x * 3; }\nint g() { return f(2); }\n"
@@ -276,11 +262,6 @@ def test_messages_have_no_temporary_names(fails, run, environment, program_c):
     assert "/compiler_gym-" not in failed
 
 
-def test_unusable_cache_folder(run, environment, program_c, monkeypatch):
-    monkeypatch.setenv("COMPILER_GYM_CACHE", str(program_c / "cache"))
-    assert "program.o: " in run("optimize", "program.c", "--evaluations", "1").stdout
-
-
 def test_a_whole_program(run, refused, environment):
     (environment / "main.c").write_text(
         '#include <stdio.h>\nint twice(int);\nint main(void) { printf("%d\\n", twice(4)); }\n'
@@ -298,16 +279,6 @@ def test_a_whole_program(run, refused, environment):
     assert {"main", "thrice"} <= read_object(environment / "main.o").functions.keys()
     assert "does not define mian. Name with --keep" in refused(*program, "--keep", "mian")
     assert "--keep is for --whole-program" in refused("optimize", "main.c", "--keep", "f", code=2)
-
-
-def test_textual_ir(run, environment):
-    (environment / "f.ll").write_text(
-        "define i32 @f(i32 %x) {\n  %y = add i32 %x, 0\n  ret i32 %y\n}\n"
-    )
-    done = run("optimize", "f.ll", "--evaluations", "1")
-    assert "bytes loaded" in done.stdout and read_object(environment / "f.o").functions.keys() == {
-        "f"
-    }
 
 
 def test_warnings_are_shown_once(run, environment):
@@ -339,14 +310,6 @@ def test_a_limit_on_time(run, refused, environment, loop_c):
     limit = ("optimize", "loop.c", "--max-slowdown", "1.1")
     assert "Name a command that runs it with --run" in refused(*limit)
     assert "programs that are to be small" in refused(*limit, "--objective", "runtime", code=2)
-
-
-def test_terminal_shows_progress(terminal, loop_c):
-    screen = terminal("optimize", "loop.c", "-o", "j.o", "--evaluations", "100000")
-    screen.wait_for("smaller than the")
-    screen.type("\x03")
-    screen.wait_for("Ctrl-C ended the search")
-    screen.end(code=130)
 
 
 def test_wrong_arguments(refused, environment, program_c):

@@ -15,10 +15,6 @@ def clock(monkeypatch):
     return clock
 
 
-def test_the_first_call_has_one_task(clock):
-    assert CallSize(task_seconds=600).tasks(workers=2) == 1
-
-
 def test_short_tasks_share_a_call(clock):
     size = CallSize(task_seconds=600)
     size.add_task(0.025)
@@ -40,10 +36,3 @@ def test_a_call_is_shorter_than_the_limit_of_a_task(clock):
     size.add_task(0.025)
     assert size.tasks(workers=1000) == 5
     assert size.time_limit(workers=1000) == pytest.approx(0.5)
-
-
-def test_one_slow_task_changes_little(clock):
-    size = CallSize(task_seconds=600)
-    for seconds in [0.025] * 20 + [0.15]:
-        size.add_task(seconds)
-    assert size.tasks(workers=2) == 5

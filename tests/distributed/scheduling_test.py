@@ -172,12 +172,6 @@ def test_calls_have_enough_work(monkeypatch):
     assert max(count for begin, count in calls) == 10
 
 
-def test_statistics_are_published():
-    backend = PlayedBackend()
-    squares(Pool(backend))
-    assert (backend.facts["done"], backend.facts["failed"], backend.facts["queued"]) == (6, 0, 0)
-
-
 def test_abandoned_jobs_are_killed():
     backend = PlayedBackend()
     pool = Pool(backend)

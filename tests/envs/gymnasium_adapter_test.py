@@ -1,8 +1,6 @@
 """Environments with the interface of gymnasium."""
 
 import copy
-import os
-import signal
 import warnings
 
 import gymnasium
@@ -12,8 +10,6 @@ from gymnasium.error import ClosedEnvironmentError
 from gymnasium.utils.env_checker import check_env
 
 from compiler_gym.envs.gymnasium_adapter import GymnasiumEnv
-from compiler_gym.service import ClientServiceCompilerEnv
-from compiler_gym.service.proto import EndSessionRequest
 from compiler_gym.wrappers import CompilerEnvWrapper, FloatObservations, TimeLimit
 from tests.service.toy_service import HELLO, ToyDataset, make_toy_env
 
@@ -45,11 +41,6 @@ def test_step(env):
     assert info == {"action_had_no_effect": False, "new_action_space": False}
 
 
-def test_end(env):
-    env.reset()
-    assert env.step(END)[2:4] == (True, False)
-
-
 def test_failure(env):
     env.reset()
     env.step(APPEND_A)
@@ -71,25 +62,6 @@ class TestLostSessions:
         assert (reward, terminated, truncated) == (0, False, True)
         assert info["error_type"] == "TimeoutError"
         assert not env.in_episode
-
-    def test_dead_service(self, env):
-        env.reset()
-        process = env.service.service
-        os.kill(process.pid, signal.SIGKILL)
-        assert process.exit_code(wait_seconds=100) is not None
-        observation, reward, terminated, truncated, info = env.step(APPEND_A)
-        np.testing.assert_array_equal(observation, histogram("hello"))
-        assert (reward, terminated, truncated) == (0, False, True)
-        assert info["error_type"] == "ServiceIsClosed"
-
-    def test_unknown_session(self, env):
-        env.reset()
-        connection = env.service
-        session_id = env.compiler_env._sessions.session.session_id
-        connection(connection.stub.EndSession, EndSessionRequest(session_id=session_id))
-        *_, terminated, truncated, info = env.step(APPEND_A)
-        assert (terminated, truncated) == (False, True)
-        assert info["error_type"] == "SessionNotFound"
 
     def test_recovered(self, env):
         env.recover = True
@@ -119,9 +91,6 @@ class TestOptions:
     def test_unknown(self, env):
         with pytest.raises(ValueError, match="benchmrak"):
             env.reset(options={"benchmrak": HELLO})
-
-    def test_none(self, env):
-        assert len(env.reset(options=None)) == len(env.reset(options={})) == 2
 
 
 class TestSeed:
@@ -177,10 +146,6 @@ class TestRender:
         env.reset()
         with pytest.warns(UserWarning, match="render_mode"):
             assert env.render() is None
-
-    def test_unknown(self):
-        with pytest.raises(ValueError, match="hologram"):
-            GymnasiumEnv("toy-v0", render_mode="hologram")
 
     def test_modes_are_those_of_the_environment(self):
         with make_toy_env(observation_space="text") as classic:
@@ -276,31 +241,6 @@ class TestEndlessEpisodes:
 
 
 class TestExtendedInterface:
-    def test_multistep(self, env):
-        env.reset()
-        observation, reward, terminated, truncated, _ = env.multistep([APPEND_A, APPEND_A])
-        np.testing.assert_array_equal(observation, histogram("helloaa"))
-        assert (reward, terminated, truncated) == (7, False, False)
-
-    def test_given_spaces(self, env):
-        env.reset()
-        result = env.step(APPEND_A, observation_spaces=["text"], reward_spaces=["length"])
-        assert result[:2] == (["helloa"], [6])
-
-    def test_attributes(self, env):
-        env.reset()
-        env.step(APPEND_A)
-        assert isinstance(env.compiler_env, ClientServiceCompilerEnv)
-        assert env.commandline() == "append-a"
-        assert env.observation["text"] == "helloa"
-        assert env.episode_reward == 6
-        assert env.actions == [APPEND_A]
-        assert env.state == env.compiler_env.state
-        assert env.benchmark == HELLO
-        assert env.validate().okay()
-        with pytest.raises(AttributeError, match="no_such_attribute"):
-            _ = env.no_such_attribute
-
     def test_settings(self, env):
         env.reward_space = "counter"
         env.observation_space = "text"
@@ -330,11 +270,6 @@ class TestExtendedInterface:
             env.limit = 3
             assert classic.recover
             assert env.limit == env.compiler_env.limit == 3
-
-    def test_own_attributes_stay_own(self, env):
-        env.note = 1
-        assert env.note == 1
-        assert not hasattr(env.compiler_env, "note")
 
     def test_fork(self, env):
         env.reset(seed=3)

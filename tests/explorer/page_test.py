@@ -161,21 +161,6 @@ def test_keys_are_enough(page):
     expect(page.locator(".actions em").first).to_be_visible()
 
 
-def test_pipelines_with_mistakes_are_explained(page):
-    apply(page, "sroa,srao")
-    expect(page.get_by_role("alert")).to_contain_text("Did you mean")
-
-
-def test_ranking_sorts_the_passes(page):
-    page.keyboard.press("r")
-    best = page.locator(".actions li").first
-    expect(best.locator("em")).to_have_text(re.compile(r"^\u2212\d"))
-    expect(page.get_by_role("button", name="Which pass next?")).to_be_visible()
-    saved = best.locator("em").inner_text()
-    best.locator("button").click()
-    expect(current(page).locator("em")).to_have_text(saved)
-
-
 def test_paste_a_program_and_see_its_errors(page):
     page.keyboard.press("p")
     source = page.get_by_label("Source", exact=True)
@@ -209,12 +194,6 @@ def test_drop_and_open_files(page):
     expect(page.get_by_label("Language", exact=True)).to_have_value("ir")
     page.get_by_role("button", name="Compile", exact=True).click()
     expect(page.locator(".ir")).to_contain_text("@g(")
-
-
-def test_policy_is_a_branch_to_compare_with(page):
-    page.get_by_role("button", name="Policy", exact=True).click()
-    expect(current(page)).not_to_contain_text("program")
-    assert page.locator(".tree li").count() > 2
 
 
 def test_the_tree_survives_a_server_that_forgot_it(page, client):
@@ -263,13 +242,6 @@ def test_blame_charts_features_causes_and_export(page):
     expect(page.locator(".panel tbody tr")).to_have_count(2)
     tab(page, "Export")
     expect(page.locator(".panel pre").first).to_contain_text("-passes='module(function(sroa),")
-
-
-def test_charts_of_a_state_with_an_unvisited_predecessor(page):
-    tab(page, "Charts")
-    apply(page, "sroa,gvn")
-    expect(current(page)).to_contain_text("gvn")
-    expect(page.locator(".chart circle").first).to_be_visible()
 
 
 def test_source_ir_and_code_belong_together(page):
@@ -345,19 +317,6 @@ def test_a_saved_branch_opens_without_a_server(page, browser, tmp_path):
     expect(current(saved)).to_contain_text("program")
     assert problems == []
     context.close()
-
-
-def test_search_gives_a_branch(page):
-    tab(page, "Search")
-    page.get_by_role("button", name="Search", exact=True).click()
-    take = page.get_by_role("button", name="Take the best as a branch")
-    expect(take).to_be_enabled()
-    page.get_by_role("button", name="Pause").click()
-    expect(page.locator("text=, paused")).to_be_visible()
-    page.get_by_role("button", name="Go on").click()
-    page.get_by_role("button", name="Stop").click()
-    take.click()
-    expect(current(page)).not_to_contain_text("program")
 
 
 @pytest.fixture(name="package_path")

@@ -16,6 +16,7 @@ from compiler_gym.errors import SessionDied, SessionNotFound
 from compiler_gym.service import ClientServiceCompilerEnv, CompilerGymServiceConnection
 from compiler_gym.service.proto import StepRequest
 from compiler_gym.service.transport.direct_channel import SWITCH_VARIABLE
+from tests.effort import effort
 from tests.processes import descendants, is_running, wait_until
 from tests.service.killed_client import FORKS
 from tests.service.service_program import ServiceProgram
@@ -30,7 +31,13 @@ SESSIONS = {"connected": 0, "idle": 1, "looping": 1, "running": 1, "forked": 1 +
 NO_PROCESSES_IN_ADVANCE = ("--pristine_sessions_mib=0", "--spare_sessions=0")
 
 
-@pytest.fixture(params=["direct channel", "gRPC"])
+# A service in Python has the same sockets as one in C++, so the long forms alone try both.
+CHANNELS = ["direct channel", "gRPC"]
+if "TOY_SERVICE" in os.environ:
+    CHANNELS = effort(CHANNELS[:1], CHANNELS)
+
+
+@pytest.fixture(params=CHANNELS)
 def channel(request, monkeypatch) -> str:
     """The channel of all clients, including those in other processes."""
     monkeypatch.setenv(SWITCH_VARIABLE, "1" if request.param == "direct channel" else "0")

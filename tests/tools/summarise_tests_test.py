@@ -141,14 +141,6 @@ def test_failures_of_pytest_have_their_lines(run, tmp_path):
     assert summarise(tmp_path / "some.xml")[1][-1] == "1 passed, 1 failed"
 
 
-def test_interrupted_tests_have_failed(run):
-    run.test("//a:SumTest", "PASSED", GTEST_XML.replace("failure", "system-out"))
-    run.interrupted("//a:other_test")
-    code, lines = summarise(run.summary())
-    assert code == 1
-    assert lines[-2:] == ["FAILED //a:other_test INTERRUPTED", "2 passed, 1 failed"]
-
-
 def test_failures_of_googletest_have_their_lines(run):
     run.test("//a:SumTest", "FAILED", GTEST_XML)
     code, lines = summarise(run.summary())
@@ -205,15 +197,3 @@ def test_the_slowest_come_first_and_results_used_again_are_left_out(run):
     assert code == 0
     assert lines[0] == "The 10 slowest of 12 targets that ran:"
     assert [line.split()[-1] for line in lines[1:-1]] == [f"//a:{i}" for i in range(11, 1, -1)]
-
-
-def test_several_runs_are_told_apart(run):
-    run.test("//a:SumTest", "FAILED", GTEST_XML)
-    _, lines = summarise(run.summary("asan"), run.summary("tsan"))
-    failed = [line for line in lines if line.startswith("FAILED")]
-    assert failed == [f"FAILED {name}: //a:SumTest SumTest.IsWrong" for name in ("asan", "tsan")]
-    assert lines[-1] == "2 passed, 2 failed"
-
-
-def test_a_run_of_nothing_fails(run):
-    assert summarise(run.summary()) == (1, ["0 passed, 0 failed"])

@@ -11,7 +11,7 @@ from gymnasium.vector import AutoresetMode
 import compiler_gym
 from compiler_gym.service import ConnectionOpts
 from compiler_gym.vector import CompilerVectorEnv
-from compiler_gym.wrappers import ActionMask, AutophaseNorm
+from compiler_gym.wrappers import ActionMask
 from tests.processes import descendants
 from tests.vector.same_results import assert_same
 
@@ -164,18 +164,6 @@ class TestPrograms:
             *_, infos = envs.step([0, 0])
             assert infos["benchmark"].tolist() == [KERNELS[2], KERNELS[0]]
 
-    def test_dataset(self):
-        with compiler_gym.make_vec(ID, 2, benchmarks="kernels-v0") as envs:
-            expected = list(envs.envs[0].datasets["kernels-v0"].benchmark_uris())
-            visited = [uri for _ in range(3) for uri in envs.reset()[1]["benchmark"]]
-            assert visited == expected[:6]
-
-    def test_iterator(self):
-        with compiler_gym.make_vec(ID, 2, benchmarks=iter(KERNELS)) as envs:
-            assert envs.reset()[1]["benchmark"].tolist() == KERNELS[:2]
-            with pytest.raises(StopIteration):
-                envs.reset()
-
     def test_random(self):
         arguments = {"benchmarks": KERNELS, "random_benchmarks": True}
         with compiler_gym.make_vec(ID, 2, **arguments) as envs:
@@ -260,22 +248,6 @@ class TestGymnasium:
 
 
 class TestWrappers:
-    def test_autophase_norm(self):
-        actions = random_actions(5)
-        with (
-            compiler_gym.make_vec(
-                ID, COUNT, wrappers=[AutophaseNorm], benchmarks=KERNELS, max_episode_steps=3
-            ) as envs,
-        ):
-            observations = [envs.reset()[0]] + [envs.step(row)[0] for row in actions[:3]]
-            assert envs.single_observation_space.dtype == np.float32
-            assert all(each in envs.observation_space for each in observations)
-        for number, benchmark in enumerate(KERNELS):
-            with AutophaseNorm(compiler_gym.make(ID, benchmark=benchmark)) as env:
-                np.testing.assert_array_equal(observations[0][number], env.reset())
-                for row, observed in zip(actions, observations[1:], strict=False):
-                    np.testing.assert_array_equal(observed[number], env.step(row[number])[0])
-
     @pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
     def test_action_masks(self, mode):
         """Batched ``info`` has rows for the keys that a wrapper adds on resets and steps."""

@@ -7,7 +7,6 @@ import os
 import signal
 import sys
 import threading
-import warnings
 
 import gymnasium
 import numpy as np
@@ -45,10 +44,6 @@ def envs(toy_id, settings):
     ) as envs:
         envs.reset()
         yield envs
-
-
-def texts(envs) -> list[str]:
-    return [env.observation["text"] for env in envs.envs]
 
 
 def sleep_for(envs, seconds: list[float]) -> None:
@@ -163,11 +158,6 @@ class TestFailures:
         assert connections.pop().service.pid != service.pid
         assert envs.step([APPEND_A] * 3)[0] == ("helloa",) * 3
 
-    def test_end_of_the_episode(self, envs):
-        _, _, terminated, truncated, _ = envs.step([NO_OP, END, NO_OP])
-        assert terminated.tolist() == [False, True, False]
-        assert not truncated.any()
-
     def test_refused_action(self, envs):
         envs.step([RESTRICT, NO_OP, NO_OP])
         with pytest.raises(ValueError, match="Action 7"):
@@ -194,9 +184,6 @@ class TestActions:
             with pytest.raises(error, match=text):
                 envs.step(actions)
             assert envs.step([APPEND_A] * 3)[0] == ("helloa",) * 3
-
-    def test_names(self, envs):
-        assert envs.step(["append-a", "no-op", "append-a"])[0] == ("helloa", "hello", "helloa")
 
     def test_other_action_spaces(self, toy_id):
         with compiler_gym.make_vec(
@@ -226,12 +213,6 @@ class TestAsynchronous:
         for env in envs.envs[1:]:
             assert env.observation["text"] == "hello" + 6 * "a"
         envs.reset()  # Does not wait for the other.
-
-    def test_number(self, envs):
-        envs.send([NO_OP] * 3)
-        *_, infos = envs.recv(min_ready=2, max_ready=2)
-        assert len(infos["env_id"]) == 2
-        assert len(envs.recv()[1]) == 1
 
     def test_rows(self, toy_id):
         with compiler_gym.make_vec(toy_id, 3) as envs:
@@ -588,9 +569,3 @@ class TestStepsThatBegin:
             observations, rewards, *_, infos = envs.recv()
             assert infos["env_id"].tolist() == [1]
             assert (observations, rewards.tolist()) == (("helloa",), [6])
-
-    def test_single_one(self, toy_id):
-        """One environment waits for its steps in any case."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            compiler_gym.make_vec(toy_id, 1, wrappers=[Twice]).close()

@@ -3,7 +3,7 @@ import subprocess
 
 import pytest
 
-from compiler_gym.envs.gcc import DEFAULT_GCC, get_gcc
+from compiler_gym.envs.gcc import get_gcc
 from compiler_gym.envs.gcc.gcc import forget_oldest
 from compiler_gym.errors import EnvironmentNotSupported
 
@@ -117,11 +117,6 @@ class TestDocker:
     def test_no_name(self):
         with pytest.raises(EnvironmentNotSupported, match="no name of an image"):
             get_gcc("docker:")
-
-
-def test_default(monkeypatch):
-    monkeypatch.delenv("CC", raising=False)
-    assert get_gcc().bin == get_gcc(DEFAULT_GCC).bin
 
 
 def test_oldest_are_forgotten(tmp_path):

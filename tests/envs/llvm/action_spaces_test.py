@@ -19,13 +19,6 @@ def test_spaces_can_be_chosen(env):
         assert other.action_space.name == "Pipelines"
 
 
-def test_every_action_has_a_description(env):
-    for space in env.action_spaces:
-        for name, description in zip(space.names, space.descriptions, strict=True):
-            assert len(description.split()) > 4, (space.name, name)
-            assert description != name
-
-
 # --------------------------------------------------------------------------------------------------
 # Pipelines.
 
@@ -78,26 +71,6 @@ def test_legacy_actions_are_those_of_the_table(env):
     for name, pipeline in zip(LEGACY_ACTIONS, env.action_space.pipelines, strict=True):
         assert pipeline in ("", LEGACY_ACTIONS[name])
     assert sum(not pipeline for pipeline in env.action_space.pipelines) < 50
-
-
-def test_legacy_actions_keep_their_names(env):
-    """As scripts of that release look actions up."""
-    env.reset(benchmark=kernel_uri("json"), action_space="Legacy124")
-    assert env.action_space.names == env.action_space.flags
-    assert env.action_space.names.index("-mem2reg") == 103
-    assert env.action_space.flags.index("-mem2reg") == 103
-    assert env.action_space["-mem2reg"] == env.action_space["mem2reg"] == 103
-    _, _, _, info = env.step(env.action_space.flags.index("-mem2reg"))
-    assert not info["action_had_no_effect"]
-    env.step("mem2reg")
-    env.step("-gvn")
-    assert env.actions == [103, 103, 39]
-    assert env.commandline() == env.action_space.commandline(env.actions)
-    assert "-passes='module(function(mem2reg)," in env.commandline()
-    assert env.action_space.from_string("-mem2reg -gvn") == [103, 39]
-    was = "opt -mem2reg -gvn input.bc -o output.bc"
-    assert env.commandline_to_actions(was) == [103, 39]
-    assert env.commandline_to_actions(env.commandline()) == env.actions
 
 
 def test_legacy_actions_by_environment_variable(monkeypatch):

@@ -31,20 +31,9 @@ def test_values_equal_those_of_an_environment(env, bitcode):
             assert same(value, env.observation[name]), name
 
 
-@pytest.mark.parametrize("name", ["IrInstructionCount", "IR_INSTRUCTION_COUNT"])
-def test_names(env, bitcode, name):
-    assert compute_observation(name, bitcode) == env.observation["IrInstructionCount"]
-
-
 def test_derived_space(env, bitcode):
     spec = env.observation.spaces["InstCountDict"]
     assert compute_observation(spec, str(bitcode))["TotalInstsCount"] > 0
-
-
-def test_text(env, bitcode, tmp_path):
-    path = tmp_path / "program.ll"
-    path.write_text(env.ir)
-    assert compute_observation("Ir", path) == env.ir
 
 
 def test_other_target(env, bitcode):

@@ -17,17 +17,6 @@ def text(command):
     return " ".join(command.argument)
 
 
-def test_defaults(benchmark):
-    config = with_dynamic_config(benchmark).proto.dynamic_config
-    build = "$CC $IN -O2 -Xclang -disable-llvm-passes -o a.out -lm"
-    assert text(config.build_cmd) == build
-    assert list(config.build_cmd.outfile) == ["a.out"]
-    assert text(config.run_cmd) == "./a.out"
-    assert config.build_cmd.timeout_seconds == config.run_cmd.timeout_seconds == 60
-    assert not config.pre_run_cmd
-    assert not config.post_run_cmd
-
-
 def test_everything_else_is_kept_and_the_original_unchanged(benchmark):
     runnable = with_dynamic_config(benchmark)
     assert runnable == benchmark
@@ -69,10 +58,6 @@ def test_without_a_run_command(benchmark):
     config = with_dynamic_config(benchmark, run=None).proto.dynamic_config
     assert config.HasField("build_cmd")
     assert not config.HasField("run_cmd")
-
-
-def test_options_can_be_found_among_the_arguments():
-    assert "-o" in make_command("$CC $IN -o a.out").argument
 
 
 def test_bad_commands():

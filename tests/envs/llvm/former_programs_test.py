@@ -3,16 +3,11 @@
 These programs use the 124 actions of those releases.
 """
 
-from itertools import islice
-
 import numpy as np
 import pytest
 
 import compiler_gym
-from compiler_gym.datasets import Benchmark, Dataset, Datasets
 from compiler_gym.envs import LlvmEnv
-from compiler_gym.envs.llvm.datasets import get_llvm_datasets
-from compiler_gym.spaces import Commandline, Dict, Discrete, NamedDiscrete, Tuple
 
 
 @pytest.fixture
@@ -58,37 +53,6 @@ def test_a_fixed_list_of_passes(env: LlvmEnv):
     assert total > 0
 
 
-def test_a_greedy_search(env: LlvmEnv):
-    """Tries each of some actions in a fork, and keeps the best."""
-
-    def evaluate(flag):
-        with env.fork() as fork:
-            return fork.step(fork.action_space.flags.index(flag))[1], flag
-
-    env.reset()
-    for _ in range(3):
-        reward, flag = max(map(evaluate, ["-mem2reg", "-gvn", "-simplifycfg", "-instcombine"]))
-        if reward <= 0:
-            break
-        env.step(flag)
-    assert env.episode_reward > 0
-    assert len(env.actions) == 3
-
-
-def test_exploring_by_hash(env: LlvmEnv):
-    """Explore: which sequences of two passes make the same program."""
-    env.reset()
-    states: dict[str, list[int]] = {}
-    actions = [env.action_space[name] for name in ("-dce", "-die", "-mem2reg", "-sroa")]
-    for first in actions:
-        for second in actions:
-            with env.fork() as fork:
-                fork.multistep([first, second])
-                states.setdefault(fork.observation["IrSha1"], []).append((first, second))
-    assert 1 < len(states) < 16
-    assert sum(map(len, states.values())) == 16
-
-
 def test_states_and_command_lines(env: LlvmEnv, tmp_path):
     """Random walk and random replay."""
     env.reset()
@@ -119,38 +83,3 @@ def test_statements_embedded_by_hand(env: LlvmEnv):
     np.testing.assert_array_equal(embedded, env.observation["Inst2vec"])
     unknown = encoder.vocab["!UNK"]
     np.testing.assert_array_equal(encoder.embeddings[unknown], encoder.embed([unknown])[0])
-
-
-def test_datasets(env: LlvmEnv, tmp_path):
-    assert isinstance(env.datasets, Datasets)
-    names = [dataset.name for dataset in env.datasets]
-    assert "benchmark://cbench-v1" in names
-    assert names == [dataset.name for dataset in Datasets(get_llvm_datasets(tmp_path))]
-    dataset = env.datasets["benchmark://kernels-v0"]
-    assert isinstance(dataset, Dataset)
-    assert len(dataset) == dataset.size == len(list(dataset.benchmark_uris()))
-    first = next(dataset.benchmarks())
-    assert isinstance(first, Benchmark)
-    assert env.datasets.benchmark(str(first)) == first
-    env.reset(benchmark=dataset.random_benchmark(np.random.default_rng(1)))
-    assert str(env.benchmark).startswith("benchmark://kernels-v0/")
-    uris = list(islice(env.datasets.benchmark_uris(installed_only=True), 3))
-    # One after the other of each: the generators have no end.
-    assert uris[0].startswith("benchmark://kernels-v0/")
-    assert len({uri.rpartition("/")[0] for uri in uris}) == 3
-    assert all(env.datasets[uri.rpartition("/")[0]].installed for uri in uris)
-    with pytest.raises(LookupError):
-        env.benchmark = "benchmark://kernels-v0/not-a-program"
-
-
-def test_kinds_of_spaces(env: LlvmEnv):
-    assert isinstance(env.action_space, Commandline)
-    assert isinstance(env.action_space, NamedDiscrete)
-    assert isinstance(env.action_space, Discrete)
-    assert env.action_space.n == 124
-    assert env.action_space.contains(123)
-    assert not env.action_space.contains(124)
-    assert isinstance(env.observation.spaces["AutophaseDict"].space, Dict)
-    assert env.observation.spaces["Autophase"].space.shape == (56,)
-    pair = Tuple([env.observation_space, env.action_space], name="pair")
-    assert (env.reset(), env.action_space.sample()) in pair

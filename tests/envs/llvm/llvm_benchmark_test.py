@@ -46,13 +46,6 @@ def test_the_same_program_has_the_same_uri_elsewhere(main_c, tmp_path):
     assert make_benchmark_from_source(MAIN, lang="c").uri.path.startswith("/source-")
 
 
-@pytest.mark.parametrize("suffix", [".cc", ".cpp", ".cxx"])
-def test_cxx_file(tmp_path, suffix):
-    path = tmp_path / f"a{suffix}"
-    path.write_text("namespace n { int f() { return 1; } }\n")
-    assert "@_ZN1n1fEv" in ir_of(make_benchmark(str(path)))
-
-
 def test_several_inputs_are_linked(tmp_path, main_c):
     (tmp_path / "f.ll").write_text("define i32 @f() {\n  ret i32 0\n}\n")
     ir = ir_of(make_benchmark([main_c, tmp_path / "f.ll"]))
@@ -71,11 +64,6 @@ def test_bitcode_file_is_taken_as_it_is(tmp_path):
     benchmark = make_benchmark(path)
     assert str(benchmark.uri) == f"benchmark://file-v0{tmp_path}/a%20file.bc"
     assert benchmark.proto.program.contents == path.read_bytes()
-
-
-def test_copt(tmp_path):
-    (tmp_path / "a.c").write_text("int NAME(void) { return 0; }")
-    assert "@renamed" in ir_of(make_benchmark(tmp_path / "a.c", copt=["-DNAME=renamed"]))
 
 
 def test_clang_invocation(main_c):
@@ -121,13 +109,6 @@ def test_from_source():
     assert "@_Z1gv" in ir_of(benchmark)
     assert str(benchmark.uri).startswith("benchmark://user-v0/")
     assert benchmark.sources == [("source.cc", source.encode())]
-
-
-def test_from_source_in_c():
-    benchmark = make_benchmark_from_source(
-        b"int class(void) { return X; }", copt=["-DX=7"], lang="c"
-    )
-    assert "ret i32 7" in ir_of(benchmark)
 
 
 def test_from_source_with_errors():

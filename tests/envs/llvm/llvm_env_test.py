@@ -1,5 +1,4 @@
 import os
-import shlex
 import subprocess
 from pathlib import Path
 
@@ -8,7 +7,7 @@ import pytest
 
 from compiler_gym.datasets import Benchmark, Datasets
 from compiler_gym.envs.llvm import LLVM_SERVICE_BINARY, LlvmEnv
-from compiler_gym.errors import BenchmarkInitError, DatasetInitError, SessionNotFound
+from compiler_gym.errors import BenchmarkInitError, SessionNotFound
 from compiler_gym.util import llvm_tools
 from compiler_gym.util.runfiles_path import find_service_binary
 
@@ -40,17 +39,6 @@ def test_service_binary():
     assert isinstance(LLVM_SERVICE_BINARY, Path)
     assert LLVM_SERVICE_BINARY.name == "compiler_gym-llvm-service"
     assert os.access(LLVM_SERVICE_BINARY, os.X_OK)
-
-
-def test_default_spaces():
-    with LlvmEnv(observation_space="Autophase", reward_space="IrInstructionCountOz") as env:
-        observation = env.reset()
-        assert env.observation_space.contains(observation)
-        observation, reward, done, info = env.step(env.action_space["mem2reg"])
-        assert env.observation_space.contains(observation)
-        assert reward > 0
-        assert not done
-        assert not info["action_had_no_effect"]
 
 
 def test_ir(env, small, tmp_path):
@@ -161,32 +149,6 @@ def test_command_line_round_trip(env):
     assert env.state.commandline == env.commandline()
 
 
-def test_unknown_pass_in_a_command_line(env):
-    with pytest.raises(ValueError, match="Did you mean mem2reg"):
-        env.commandline_to_actions("opt -mem2rge input.bc -o output.bc")
-
-
-def test_every_action_has_a_description_and_short_names(env):
-    for space in env.action_spaces:
-        assert len(space.descriptions) == space.n
-        assert all(space.descriptions)
-        for index, name in enumerate(space.names):
-            assert space[name] == space[f"-{name}"] == index
-
-
-@pytest.mark.parametrize("space", ["PassesAll", "PassesWithParameters"])
-def test_opt_accepts_every_action(env, space, small):
-    env.action_space = space
-    for index, name in enumerate(env.action_space.names):
-        options = shlex.split(env.action_space.options[index])
-        subprocess.run(
-            [llvm_tools.opt_path(), *options, f"-passes=module({name})", "-disable-output"],
-            input=small.proto.program.contents,
-            check=True,
-            timeout=250,
-        )
-
-
 def test_state_of_the_original_is_understood(env):
     commandline = "opt -mem2reg -simplifycfg -functionattrs -instcombine input.bc -o output.bc"
     actions = env.commandline_to_actions(commandline)
@@ -224,13 +186,6 @@ def test_corrupt_program(env, program):
     assert env.in_episode
 
 
-@pytest.mark.parametrize(("name", "text"), [("empty.bc", b""), ("cut.bc", b"BC\xc0\xde")])
-def test_corrupt_file(env, tmp_path, name, text):
-    (tmp_path / name).write_bytes(text)
-    with pytest.raises(BenchmarkInitError, match=name):
-        env.reset(benchmark=f"file://{tmp_path}/{name}")
-
-
 def test_program_files(env, small, tmp_path):
     env.reset(benchmark=small)
     env.write_bitcode(tmp_path / "program.bc")
@@ -257,35 +212,6 @@ def test_own_program_is_known_by_its_uri(env, tmp_path):
         assert env.benchmark is benchmark
     with env.fork() as fork:
         fork.reset(benchmark=str(made[0].uri))
-
-
-def test_datasets(env):
-    names = [str(dataset) for dataset in env.datasets]
-    assert names[0] == "benchmark://kernels-v0"
-    assert "benchmark://npb-v0" in names
-    assert "benchmark://kernels-v0/sha256" in env.benchmarks
-
-
-def test_random_benchmark_is_repeatable(env):
-    env.require_dataset("kernels-v0")
-    env.seed(7)
-    uris = []
-    for _ in range(3):
-        env.reset()
-        uris.append(str(env.benchmark))
-    assert len(set(uris)) > 1
-    env.seed(7)
-    for uri in uris:
-        env.reset()
-        assert env.benchmark == uri
-
-
-def test_failed_download(env, monkeypatch):
-    # A proxy that refuses stands for a machine without network.
-    for variable in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
-        monkeypatch.setenv(variable, "http://127.0.0.1:9")
-    with pytest.raises(DatasetInitError, match="npb-v0"):
-        env.require_dataset("npb-v0")
 
 
 @pytest.mark.parametrize("make", [list, Datasets])

@@ -79,10 +79,6 @@ def test_no_such_row(dataset, row):
     assert contents(dataset[URIS[2]]) == b"2"
 
 
-def test_facts(dataset):
-    assert dataset.facts(URIS[4]) == {"license_expression": "Apache-2.0", "language": "c"}
-
-
 def test_whole(make):
     dataset = make()
     dataset.install()
@@ -131,10 +127,6 @@ def test_another_load_may_be_something_else(make, parquet, tmp_path):
     assert contents(other[URIS[0]]) == b"new"
 
 
-def test_folder(make, parquet):
-    assert contents(make(str(parquet.parent), options={})[URIS[1]]) == b"1"
-
-
 def test_files_are_kept_and_removed(make):
     dataset = make()
     dataset.install()
@@ -165,13 +157,6 @@ def test_missing_library(make, monkeypatch):
     with pytest.raises(DatasetInitError) as error:
         make().install()
     assert "pip install 'compiler_gym[huggingface]'" in str(error.value)
-
-
-def test_missing_column(make):
-    with pytest.raises(DatasetInitError) as error:
-        make(column="bitcode").install()
-    assert "no column 'bitcode'" in str(error.value)
-    assert "content, license_expression, language" in str(error.value)
 
 
 def test_missing_column_of_a_stream(make):

@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from compiler_gym.datasets import PARTS, BenchmarkUri
+from compiler_gym.datasets import PARTS
 from compiler_gym.datasets.parts import TEST_KERNELS, VALIDATION_KERNELS
 from compiler_gym.envs.llvm.datasets import kernels_dataset
 from compiler_gym.envs.llvm.datasets.kernels_dataset import KERNELS_PATH, KernelsDataset
@@ -41,12 +41,6 @@ def test_listing(dataset):
     uris = ["benchmark://kernels-v0/broken", "benchmark://kernels-v0/copy"]
     assert list(dataset.benchmark_uris()) == uris
     assert len(dataset) == 2
-
-
-def test_description(dataset):
-    assert dataset.name == "benchmark://kernels-v0"
-    assert dataset.validatable == "Yes"
-    assert dataset.installed
 
 
 def test_benchmark(dataset, kernels):
@@ -89,12 +83,6 @@ def test_bad_parameters(dataset, query, message):
         dataset.benchmark(f"benchmark://kernels-v0/copy{query}")
 
 
-@pytest.mark.parametrize("path", ["/copi", "", "/", "/copy/program", "/../kernels/copy", "/*"])
-def test_unknown_programs(dataset, path):
-    with pytest.raises(LookupError, match="There is no benchmark 'benchmark://kernels-v0"):
-        dataset.benchmark_from_parsed_uri(BenchmarkUri("benchmark", "kernels-v0", path))
-
-
 def test_unknown_program_gets_a_suggestion(dataset):
     with pytest.raises(LookupError, match="Did you mean benchmark://kernels-v0/copy"):
         dataset.benchmark("benchmark://kernels-v0/copi")
@@ -106,19 +94,6 @@ def test_containing_does_not_compile(dataset):
     assert "benchmark://kernels-v0/copy?dataset=2" not in dataset
     assert "benchmark://kernels-v0/not-a-kernel" not in dataset
     assert not dataset.site_data_path.exists()
-
-
-def test_program_does_not_compile(dataset):
-    with pytest.raises(BenchmarkInitError, match=r"program\.c:1:\d+: error"):
-        dataset.benchmark("benchmark://kernels-v0/broken")
-    assert files_of(dataset) == []
-
-
-def test_bitcode_is_kept(dataset, monkeypatch):
-    first = dataset.benchmark("benchmark://kernels-v0/copy")
-    monkeypatch.setattr(kernels_dataset, "compile_source", None)  # Cannot be called again.
-    assert dataset.benchmark("benchmark://kernels-v0/copy").proto == first.proto
-    assert len(files_of(dataset)) == 1
 
 
 def test_changed_program_is_compiled_again(dataset, kernels):
@@ -189,16 +164,6 @@ def test_unwritable_site_data(kernels, tmp_path):
         dataset.benchmark("benchmark://kernels-v0/copy")
 
 
-def test_path_with_blanks(kernels, tmp_path):
-    folder = tmp_path / "a folder"
-    shutil.copytree(kernels, folder)
-    benchmark = KernelsDataset(tmp_path / "site", kernels_path=folder).benchmark(
-        "benchmark://kernels-v0/copy"
-    )
-    command = " ".join(benchmark.proto.dynamic_config.run_cmd.argument)
-    assert f"< '{folder}/copy/input-0.txt' >" in command
-
-
 KERNELS = sorted(path.name for path in KERNELS_PATH.iterdir() if (path / "program.c").exists())
 
 
@@ -213,11 +178,6 @@ def test_built_in_programs_are_complete(name):
         "expected-1.txt",
     }
     assert set(os.listdir(KERNELS_PATH / name)) == files
-
-
-def test_default_program_is_built_in(tmp_path):
-    dataset = KernelsDataset(tmp_path)
-    assert dataset.benchmark("benchmark://kernels-v0/sha256").proto.program.contents
 
 
 def test_parts(tmp_path):

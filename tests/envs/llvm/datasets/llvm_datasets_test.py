@@ -9,7 +9,6 @@ from compiler_gym.datasets.benchmark import fingerprint_of_file
 from compiler_gym.envs.llvm import LlvmEnv
 from compiler_gym.envs.llvm.datasets import llvm_datasets
 from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets
-from compiler_gym.errors import BenchmarkInitError
 
 
 class OneProgram(Dataset):
@@ -41,24 +40,6 @@ def test_source_file(datasets, tmp_path, name):
     assert str(benchmark.uri) == f"file://{tmp_path}/{name}"
     assert benchmark.proto.program.contents[:2] == b"BC"
     assert [source.filename for source in benchmark.sources] == [name]
-
-
-def test_quoted_path_of_a_source_file(datasets, tmp_path):
-    (tmp_path / "a program.c").write_text("int main() { return 0; }")
-    assert datasets.benchmark(f"file://{tmp_path}/a%20program.c").proto.program.contents
-
-
-def test_source_file_does_not_compile(datasets, tmp_path):
-    (tmp_path / "bad.c").write_text("int main(")
-    with pytest.raises(BenchmarkInitError, match="error"):
-        datasets.benchmark(f"file://{tmp_path}/bad.c")
-
-
-@pytest.mark.parametrize("suffix", [".bc", ".ll"])
-def test_program_file(datasets, tmp_path, suffix):
-    path = tmp_path / f"program{suffix}"
-    path.write_bytes(b"as it is")
-    assert datasets.benchmark(f"file://{path}").proto.program.contents == b"as it is"
 
 
 @pytest.mark.parametrize("uri", ["file://{}/x.c", "file://{}/x.bc", "benchmark://file-v0{}/x.bc"])
@@ -131,12 +112,6 @@ def test_benchmarks_may_look_like_files(datasets):
         datasets.benchmark("two-v0/folder/program.c")
     with pytest.raises(LookupError, match="is the name of a file"):
         datasets.benchmark("folder/program.c")
-
-
-@pytest.mark.parametrize("uri", ["nothing-v0/x", "benchmark://one"])
-def test_unknown_dataset(datasets, uri):
-    with pytest.raises(LookupError, match="There is no dataset"):
-        datasets.benchmark(uri)
 
 
 def test_resets_to_a_file_depend_on_its_contents(tmp_path, monkeypatch):

@@ -6,7 +6,7 @@ import pytest
 
 from compiler_gym.datasets import TarDataset, TarDatasetWithManifest
 from compiler_gym.envs.llvm import datasets as module
-from compiler_gym.envs.llvm.datasets import LlvmDatasets, chstone, get_llvm_datasets
+from compiler_gym.envs.llvm.datasets import get_llvm_datasets
 from compiler_gym.envs.llvm.datasets.published import published_facts
 
 NAMES = {
@@ -45,16 +45,6 @@ def test_class(class_name, name, tmp_path):
     assert not any(tmp_path.iterdir())
 
 
-def test_module_of_chstone():
-    assert chstone.CHStoneDataset is module.CHStoneDataset
-
-
-def test_misspelt_names_are_still_told(tmp_path):
-    datasets = LlvmDatasets(get_llvm_datasets(tmp_path))
-    with pytest.raises(LookupError, match="Did you mean benchmark://npb-v0"):
-        datasets.dataset("benchmark://nbp-v0")
-
-
 def test_get_llvm_datasets(tmp_path):
     datasets = list(get_llvm_datasets(tmp_path))
     classes = {dataset.name: type(dataset).__name__ for dataset in datasets}
@@ -75,8 +65,3 @@ def test_get_llvm_datasets(tmp_path):
         "benchmark://programs-v0",
         "benchmark://cbench-v1",
     ]
-
-
-def test_default_site_data(monkeypatch, tmp_path):
-    monkeypatch.setenv("COMPILER_GYM_SITE_DATA", str(tmp_path))
-    assert next(iter(get_llvm_datasets())).site_data_path.is_relative_to(tmp_path)

@@ -11,7 +11,6 @@ import pytest
 from compiler_gym.datasets import BenchmarkWithSource, Datasets, TarDatasetWithManifest
 from compiler_gym.envs.llvm.datasets import published as module
 from compiler_gym.envs.llvm.datasets.published import (
-    BITCODE,
     published_dataset,
     published_datasets,
     published_facts,
@@ -43,20 +42,6 @@ def test_facts():
         if "manifest_urls" in facts:
             assert re.fullmatch("[0-9a-f]{64}", facts["manifest_sha256"])
             assert all(url.startswith("https://") for url in facts["manifest_urls"])
-
-
-def test_bitcode_needs_no_compiler(tmp_path):
-    names = [dataset.name for dataset in published_datasets(tmp_path)]
-    assert {"benchmark://npb-v0", "benchmark://cbench-v1", "benchmark://linux-v0"} <= set(names)
-    assert "benchmark://chstone-v0" not in names
-    assert len(names) == 12
-
-
-def test_languages(tmp_path):
-    languages = {facts["language"] for facts in published_facts().values()} - {BITCODE}
-    assert languages == {"c", "c++", "opencl"}
-    datasets = published_datasets(tmp_path, {language: copy_source for language in languages})
-    assert {dataset.name for dataset in datasets} == set(published_facts())
 
 
 def test_sizes_are_known_without_download(tmp_path):

@@ -1,5 +1,3 @@
-import pickle
-
 import pytest
 
 from compiler_gym.envs.llvm.benchmarks.bitcode import run_tool
@@ -13,14 +11,6 @@ def ir_of(path):
     return run_tool([llvm_tools.llvm_dis_path(), path, "-o", "-"], timeout=60).decode()
 
 
-def test_c(tmp_path):
-    (tmp_path / "part.h").write_text("int part(void) { return 7; }")
-    source = tmp_path / "program.c"
-    source.write_text('#include "part.h"\nint main(void) { return part(); }')
-    SOURCE_COMPILERS["c"](source, tmp_path / "out.bc")
-    assert "define dso_local i32 @part" in ir_of(tmp_path / "out.bc")
-
-
 def test_cxx_without_headers(tmp_path):
     source = tmp_path / "1.txt"
     source.write_text("int main() { int x; cin >> x; cout << sqrt(x) << endl; return 0; }")
@@ -28,19 +18,8 @@ def test_cxx_without_headers(tmp_path):
     assert "sqrt" in ir_of(tmp_path / "out.bc")
 
 
-@pytest.mark.parametrize(("language", "name"), [("c", "a.c"), ("c++", "a.txt")])
-def test_error_names_file_and_line(tmp_path, language, name):
-    (tmp_path / name).write_text("int main(void) {\n  return undeclared;\n}\n")
-    with pytest.raises(BenchmarkInitError, match=f"{name}:2:10: error"):
-        SOURCE_COMPILERS[language](tmp_path / name, tmp_path / "out.bc")
-
-
 def test_timeout(tmp_path, monkeypatch):
     (tmp_path / "a.c").write_text("int x;")
     monkeypatch.setattr(published, "_TIMEOUT_SECONDS", 1e-6)
     with pytest.raises(BenchmarkInitError, match="took more than"):
         SOURCE_COMPILERS["c"](tmp_path / "a.c", tmp_path / "out.bc")
-
-
-def test_pickle():
-    assert pickle.loads(pickle.dumps(SOURCE_COMPILERS)) == SOURCE_COMPILERS

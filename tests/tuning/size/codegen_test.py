@@ -80,6 +80,14 @@ def test_no_change_clobbers_values_live_across_a_lazy_call(target, tmp_path):
     assert failures(_LIVE, target, LAZY, tmp_path, every_change) == []
 
 
+def test_programs_that_clang_alone_does_not_link_are_left_out(tmp_path):
+    # As LLD refuses some programs with split stacks, whatever is changed.
+    refused = replace(STATIC, link=(*STATIC.link, "-Wl,--no-such-option"))
+    trial = Trial(_LIVE, X86_64, refused, tmp_path)
+    with pytest.raises(AssertionError, match="clang alone does not link it"):
+        trial.failures(lambda _: [], "")
+
+
 @pytest.mark.parametrize(
     ("target", "way"),
     [(X86_64, LAZY), (AARCH64, LAZY), (AARCH64, NOW)],

@@ -182,6 +182,10 @@ class Trial:
         Args:
             choose: Returns changes of a unit of the library.
             expected: What it must print.
+
+        Raises:
+            AssertionError: If clang alone does not link it.
+            CommandError: If it does not link with changes.
         """
         made: list[list[Object]] = []
         evaluators: list[Evaluator] = []
@@ -190,7 +194,10 @@ class Trial:
                 evaluators.append(self._evaluator(name))
                 made.append(self._objects(evaluators[-1], choose))
             unchanged, *changed = zip(*made, strict=True)
-            linked = self._link(unchanged)
+            try:
+                linked = self._link(unchanged)
+            except CommandError as error:
+                raise AssertionError(f"clang alone does not link it: {error}") from error
             modes = [mode for mode in self._modes() if self._run(linked, mode) == expected]
             self.left_out = [mode for mode in self._modes() if mode not in modes]
             failures = []

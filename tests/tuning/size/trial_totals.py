@@ -34,7 +34,8 @@ class Totals:
         runs: Runs of the builds.
         taken_back: Builds that were wrong, and that a search takes back by its stack promise.
         clangs: Seeds that are wrong without any change, and the modes. These are skipped.
-        disputed: Seeds on which compilers disagree without any change, and endless programs.
+        disputed: Seeds on which compilers disagree without any change, endless programs, and those
+            that clang alone does not link.
         unwinding: Correct results whose unwind tables are wrong at some instruction.
         wrong: Results that are wrong.
         unbuilt: Seeds that do not compile or link with changes, and the errors.

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 import typer
 
 from compiler_gym.cli.console import print_json, print_line, print_table, working_on
+from compiler_gym.cli.failures import Failures
 from compiler_gym.cli.options import EnvOption, JsonOption, opened_env
 from compiler_gym.datasets import Dataset
 from compiler_gym.util.runfiles_path import site_data_path
@@ -119,13 +120,21 @@ def programs(
 
 @datasets_app.command()
 def install(names: NamesArgument, env: EnvOption = "llvm-v0") -> None:
-    """Download datasets, unless they are installed."""
+    """Download datasets, unless they are installed.
+
+    The exit code is 1 if one cannot be installed.
+    """
+    failures = Failures(len(names))
     with opened_env(env) as opened:
         chosen = [opened.datasets.dataset(name) for name in names]
         for dataset in chosen:
-            with working_on(f"installing {dataset}"):
-                dataset.install()
-            print_line(f"{dataset} is installed: {dataset.size or 'any number of'} programs")
+            with failures.noted(str(dataset)):
+                with working_on(f"installing {dataset}"):
+                    dataset.install()
+                print_line(f"{dataset} is installed: {dataset.size or 'any number of'} programs")
+    failures.print()
+    if failures.reasons:
+        raise typer.Exit(1)
 
 
 @datasets_app.command()

@@ -139,6 +139,14 @@ def test_facts_of_datasets(run, environment):
     assert rows["generator://llvm-stress-v0"]["programs"] is None
 
 
+def test_a_dataset_that_cannot_be_installed_leaves_the_others(run, environment, monkeypatch):
+    monkeypatch.setenv("COMPILER_GYM_SITE_DATA", str(environment / "file"))
+    (environment / "file").touch()
+    done = run("datasets", "install", "cbench-v1", "kernels-v0", code=1)
+    assert "kernels-v0 is installed: 28 programs" in done.stdout
+    assert done.stderr.startswith("benchmark://cbench-v1 failed: ")
+
+
 def test_datasets(run, fails, environment):
     assert run("datasets", "programs", "kernels-v0", "--limit", "2").stdout.splitlines() == [
         "benchmark://kernels-v0/aes",

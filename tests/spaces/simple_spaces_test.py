@@ -1,13 +1,24 @@
 """Discrete, Box, Dict and Tuple: gymnasium's spaces with names."""
 
 import copy
+import json
 import pickle
 
 import gymnasium
 import numpy as np
 import pytest
 
-from compiler_gym.spaces import Box, Dict, Discrete, Scalar, Tuple
+from compiler_gym.spaces import (
+    ActionSpace,
+    Box,
+    Commandline,
+    CommandlineFlag,
+    Dict,
+    Discrete,
+    NamedDiscrete,
+    Scalar,
+    Tuple,
+)
 
 
 def box(name="b", high=5):
@@ -111,3 +122,23 @@ def test_tuple():
     assert 1 not in space
     assert len(space) == 2
     assert repr(Tuple([Discrete(2)], "x")) == "Tuple([Discrete(n=2, name=None)], name='x')"
+
+
+@pytest.mark.parametrize(
+    "space",
+    [
+        Discrete(3, "x"),
+        NamedDiscrete(["a", "b"], "x"),
+        Commandline([CommandlineFlag("a", "-a"), CommandlineFlag("b", "-b")], "x"),
+        ActionSpace(gymnasium.spaces.Discrete(5)),
+        ActionSpace(Scalar("x", 0, 5, np.int64)),
+    ],
+    ids=lambda space: type(space).__name__,
+)
+def test_numbers_are_plain_integers(space):
+    sample = space.sample()
+    assert type(sample) is int
+    assert json.loads(json.dumps(sample)) == int(repr(sample)) == sample
+    if hasattr(space, "n"):
+        mask = np.ones(space.n, np.int8)
+        assert [type(each) for each in (space.n, space.start, space.sample(mask))] == [int] * 3

@@ -300,8 +300,6 @@ def main(
 ) -> None:
     """Measure what a step with each observation costs, in milliseconds."""
     check_sizes(size or ())
-    # The embeddings of the vocabulary for tests take as long as any others.
-    os.environ.setdefault("COMPILER_GYM_INST2VEC_VOCABULARY", "test")
     service = service or find_service_binary("compiler_gym-llvm-service")
     text = report(size or list(PROGRAMS), service, quick, observation or ())
     if output:

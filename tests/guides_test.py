@@ -18,6 +18,15 @@ def test_block(block, tmp_path):
     run_python(block, tmp_path)
 
 
+def test_figures_of_the_vocabularies():
+    """They are those of the card that the training wrote."""
+    card = runfiles_path("compiler_gym/data/vocabularies/README.md").read_text(encoding="utf-8")
+    page = runfiles_path("docs/guides/vocabularies.md").read_text(encoding="utf-8").splitlines()
+    rows = [line for line in card.splitlines() if line.startswith("|")]
+    assert len(rows) > 20
+    assert [row for row in rows if row not in page] == []
+
+
 # A learner with the interface of Stable-Baselines3, whose actions are random. With the library:
 # tests/examples/library_trainers_test.py.
 RANDOM_LEARNER = {

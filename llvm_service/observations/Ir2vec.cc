@@ -23,12 +23,10 @@ Status requireVocabulary(const ObservationInput& input) {
     return Status::OK;
   }
   return {grpc::StatusCode::FAILED_PRECONDITION,
-          "Ir2vec needs a vocabulary, and LLVM packages contain none. Get the published one by "
-          "`python -m compiler_gym.bin.vocabularies ir2vec`, which new environments then use. Or "
-          "start the service with --ir2vec_vocabulary=FILE, or send the session parameter "
-          "llvm.set_ir2vec_vocabulary with the path of a file on its machine. LLVM's source tree "
-          "has trained ones in "
-          "llvm/lib/Analysis/models, e.g. seedEmbeddingVocab75D.json"};
+          "Ir2vec needs a vocabulary, which this service was started without. Start it with "
+          "--ir2vec_vocabulary=FILE, or send the session parameter llvm.set_ir2vec_vocabulary with "
+          "the path of a file on its machine. The Python package has one, "
+          "compiler_gym/data/vocabularies/ir2vec/vocabulary.json"};
 }
 
 // Calls `use` with each vector of each function that has a body. The vectors depend only on the

@@ -31,6 +31,7 @@ unreachable urem variable vectorTy voidTy xor zext
 """
 SEEDS = NAMES.split()
 TEXT = "".join(f"{name}:[{i}.0, -0.5, 1e-05],\n" for i, name in enumerate(SEEDS))
+SHIPPED = runfiles_path("compiler_gym/data/vocabularies/ir2vec/vocabulary.json")
 EMBEDDINGS = np.arange(600, dtype=np.float32).reshape(3, 200)
 
 
@@ -149,7 +150,7 @@ class TestInst2vec:
 
 class TestIr2vec:
     def test_download(self, index):
-        assert find_ir2vec_vocabulary() is None
+        assert find_ir2vec_vocabulary() == SHIPPED
         folder = download_vocabulary(
             publish(index, IR2VEC, {"ir2vec/seedEmbeddingVocab.txt": TEXT})
         )
@@ -161,7 +162,7 @@ class TestIr2vec:
         members = {"ir2vec/seedEmbeddingVocab.txt": TEXT.replace("xor:", "eor:")}
         with pytest.raises(DownloadFailed, match="missing, or not known: eor"):
             download_vocabulary(publish(index, IR2VEC, members))
-        assert find_ir2vec_vocabulary() is None
+        assert find_ir2vec_vocabulary() == SHIPPED
 
     def test_names(self):
         sections = llvm_vocabulary(parse_seed_vectors(TEXT))

@@ -1,4 +1,4 @@
-"""The wheel has all modules of the source tree, and the extras that the documents name.
+"""The wheel has all modules and vocabularies of the source tree, and the extras of the documents.
 
 A new package goes into compiler_gym/BUILD.
 """
@@ -18,8 +18,10 @@ TREE = Path(runfiles_path("VERSION")).resolve().parent  # By the link to it.
 ELSEWHERE = "compiler_gym/openenv/space/"
 
 
-def test_no_module_is_left_out():
-    paths = {str(path.relative_to(TREE)) for path in TREE.glob("compiler_gym/**/*.py")}
+def test_no_file_is_left_out():
+    files = [*TREE.glob("compiler_gym/**/*.py"), *TREE.glob("compiler_gym/data/vocabularies/*/*")]
+    paths = {str(path.relative_to(TREE)) for path in files}
+    assert "compiler_gym/data/vocabularies/inst2vec/embeddings.npy" in paths
     with ZipFile(WHEEL) as archive:
         missing = paths - set(archive.namelist())
     assert len(paths) > 300

@@ -1,7 +1,7 @@
 """inst2vec: embeddings of the statements of a program.
 
 After Ben-Nun et al., "Neural Code Comprehension: A Learnable Representation of Code Semantics",
-NeurIPS 2018. ``docs/environments/observations.md`` says where the published vocabulary goes.
+NeurIPS 2018. ``compiler_gym/tuning/vocabulary_training`` trained the vocabulary of this package.
 """
 
 import hashlib
@@ -29,19 +29,16 @@ UNKNOWN = "!UNK"
 """The entry that stands for all statements that are not in a vocabulary."""
 
 ENVIRONMENT_VARIABLE = "COMPILER_GYM_INST2VEC_VOCABULARY"
-"""Names the folder of the vocabulary, or is :data:`TEST_VOCABULARY`."""
-
-TEST_VOCABULARY = "test"
-"""Chooses the vocabulary of this package, whose embeddings mean nothing."""
+"""Names the folder of the vocabulary."""
 
 FOLDER = "inst2vec"
-"""Where the vocabulary is in the directory of datasets."""
+"""Where another vocabulary than the shipped one is in the directory of datasets."""
+
+_SHIPPED = "compiler_gym/data/vocabularies/inst2vec"
 
 _DICTIONARIES = ("dictionary.pickle", "dictionary.json")
 _EMBEDDINGS = ("embeddings.npy", "embeddings.pickle")
 _CHECKSUMS = "SHA256SUMS"
-
-_TEST_STATEMENTS = "compiler_gym/envs/llvm/inst2vec_test_statements.txt"
 
 # What pickled dictionaries and arrays are made of.
 _SAFE_GLOBALS = {
@@ -62,12 +59,10 @@ class Vocabulary:
     Attributes:
         indices: The index of each statement.
         embeddings: float32[n, 200], a row for each index.
-        is_published: False for that of this package, which is for tests only.
     """
 
     indices: Mapping[str, int]
     embeddings: np.ndarray
-    is_published: bool = True
 
     def __post_init__(self) -> None:
         """Checks that the parts fit together.
@@ -92,8 +87,8 @@ class Vocabulary:
         return self.indices[UNKNOWN]
 
 
-def find_vocabulary() -> Path | None:
-    """Returns the folder of the user's vocabulary, or None if there is none.
+def find_vocabulary() -> Path:
+    """Returns the folder of the user's vocabulary, which is by default that of this package.
 
     That is what ``COMPILER_GYM_INST2VEC_VOCABULARY`` says if set, else ``inst2vec`` in the
     directory of datasets, see :func:`site_data_path`, if that has a dictionary.
@@ -102,24 +97,8 @@ def find_vocabulary() -> Path | None:
     if configured:
         return Path(configured)
     folder = site_data_path(FOLDER)
-    return folder if any((folder / name).is_file() for name in _DICTIONARIES) else None
-
-
-def user_vocabulary() -> Vocabulary:
-    """Loads the vocabulary of the user, see :func:`find_vocabulary`.
-
-    Raises:
-        FileNotFoundError: There is none. The text says how to get it.
-        ValueError: See :func:`load_vocabulary`.
-    """
-    folder = find_vocabulary()
-    if folder is None:
-        raise FileNotFoundError(
-            "There is no inst2vec vocabulary. Get the published one by `python -m "
-            f"compiler_gym.bin.vocabularies inst2vec`, or set {ENVIRONMENT_VARIABLE} to the folder "
-            f"of another, or to {TEST_VOCABULARY!r} for a small one whose embeddings mean nothing"
-        )
-    return make_test_vocabulary() if folder == Path(TEST_VOCABULARY) else load_vocabulary(folder)
+    has_dictionary = any((folder / name).is_file() for name in _DICTIONARIES)
+    return folder if has_dictionary else runfiles_path(_SHIPPED)
 
 
 def load_vocabulary(folder: Path) -> Vocabulary:
@@ -145,26 +124,22 @@ def load_vocabulary(folder: Path) -> Vocabulary:
         raise ValueError(f"The inst2vec vocabulary in {folder} is malformed: {error}") from error
 
 
-def save_vocabulary(vocabulary: Vocabulary, folder: Path) -> None:
+def save_vocabulary(
+    vocabulary: Vocabulary, folder: Path, dtype: type[np.floating[Any]] = np.float32
+) -> None:
     """Writes a vocabulary as ``dictionary.json`` and ``embeddings.npy`` to a folder that exists.
+
+    Args:
+        vocabulary: The vocabulary.
+        folder: The folder.
+        dtype: The type of the numbers in the file.
 
     Raises:
         OSError: It cannot be written.
     """
     text = json.dumps(dict(vocabulary.indices), ensure_ascii=False)
     (folder / _DICTIONARIES[-1]).write_text(text, encoding="utf-8")
-    np.save(folder / _EMBEDDINGS[0], vocabulary.embeddings, allow_pickle=False)
-
-
-def make_test_vocabulary() -> Vocabulary:
-    """Makes the vocabulary of this package: common statements, with random embeddings.
-
-    It has the form of the published one, but its embeddings mean nothing.
-    """
-    statements = runfiles_path(_TEST_STATEMENTS).read_text(encoding="utf-8").splitlines()
-    indices = {statement: index for index, statement in enumerate([*statements, UNKNOWN])}
-    embeddings = np.random.default_rng(0).standard_normal((len(indices), EMBEDDING_SIZE))
-    return Vocabulary(indices, embeddings.astype(np.float32), is_published=False)
+    np.save(folder / _EMBEDDINGS[0], vocabulary.embeddings.astype(dtype), allow_pickle=False)
 
 
 def _first_of(folder: Path, names: tuple[str, ...]) -> Path:
@@ -234,7 +209,7 @@ _SUBSTITUTIONS = [
         (
             r"\b(?:noundef|nneg|nusw|samesign|disjoint|noalias|nocapture|nonnull|mustprogress|"
             r"dead_on_return|dead_on_unwind|writable|immarg|signext|zeroext|returned|inreg|"
-            r"captures\([^)]*\)|align \d+ dereferenceable\S*|dereferenceable\S*|"
+            r"nofree|captures\([^)]*\)|align \d+ dereferenceable\S*|dereferenceable\S*|"
             r"initializes\(.*?\)\)|range\([^)]*\)|nofpclass\([^)]*\)|inrange\([^)]*\)) ",
             "",
         ),
@@ -354,9 +329,9 @@ class Inst2vecEncoder:
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """The vocabulary. Loading that of the user raises errors as :func:`user_vocabulary`."""
+        """The vocabulary. Loading that of the user raises errors as :func:`load_vocabulary`."""
         if self._vocabulary is None:
-            self._vocabulary = user_vocabulary()
+            self._vocabulary = load_vocabulary(find_vocabulary())
         return self._vocabulary
 
     @property

@@ -12,14 +12,16 @@ import numpy as np
 from compiler_gym.envs.llvm.specs import INST_COUNT_FEATURE_NAMES
 from compiler_gym.spaces import Box, SpaceSequence
 from compiler_gym.util import llvm_tools
-from compiler_gym.util.runfiles_path import site_data_path
+from compiler_gym.util.runfiles_path import runfiles_path, site_data_path
 from compiler_gym.views import ObservationSpaceSpec
 
 IR2VEC_VARIABLE = "COMPILER_GYM_IR2VEC_VOCABULARY"
 """Names the file of the vocabulary."""
 
 IR2VEC_FILE = "ir2vec/vocabulary.json"
-"""Where the vocabulary is in the directory of datasets."""
+"""Where another vocabulary than the shipped one is in the directory of datasets."""
+
+_SHIPPED = "compiler_gym/data/vocabularies"
 
 _OPTION = "--ir2vec_vocabulary="
 
@@ -57,8 +59,8 @@ _ARGUMENTS = {
 Vectors = dict[str, list[float]]
 
 
-def find_ir2vec_vocabulary() -> Path | None:
-    """Returns the file of the user's vocabulary, or None if there is none.
+def find_ir2vec_vocabulary() -> Path:
+    """Returns the file of the user's vocabulary, which is by default that of this package.
 
     That is ``COMPILER_GYM_IR2VEC_VOCABULARY`` if set, else ``ir2vec/vocabulary.json`` in the
     directory of datasets, see :func:`site_data_path`, if that is there.
@@ -67,13 +69,14 @@ def find_ir2vec_vocabulary() -> Path | None:
     if configured:
         return Path(configured).expanduser().absolute()
     path = site_data_path(IR2VEC_FILE)
-    return path if path.is_file() else None
+    return path if path.is_file() else runfiles_path(_SHIPPED) / IR2VEC_FILE
 
 
 def ir2vec_options() -> list[str]:
     """Returns the options that make the LLVM service use the vocabulary of the user."""
-    path = find_ir2vec_vocabulary() if llvm_tools.LLVM_VERSION >= _FIRST_LLVM else None
-    return [] if path is None else [f"{_OPTION}{path}"]
+    if llvm_tools.LLVM_VERSION < _FIRST_LLVM:
+        return []
+    return [f"{_OPTION}{find_ir2vec_vocabulary()}"]
 
 
 def vocabulary_of_options(options: Sequence[str]) -> Path | None:
@@ -138,6 +141,16 @@ def parse_seed_vectors(text: str) -> Vectors:
     if len({len(vector) for vector in vectors.values()}) != 1:
         raise ValueError("The seed vectors are not of one length")
     return vectors
+
+
+def sections_of(vectors: Vectors) -> dict[str, Vectors]:
+    """Makes a vocabulary in LLVM 22's format of vectors by the names of ``llvm-ir2vec``."""
+    sections: dict[str, Vectors] = {"Opcodes": {}, "Types": {}, "Arguments": {}}
+    for name, vector in vectors.items():
+        is_argument = name in _ARGUMENTS or name.startswith(("FCMP_", "ICMP_"))
+        title = "Arguments" if is_argument else "Types" if name.endswith("Ty") else "Opcodes"
+        sections[title][name] = vector
+    return sections
 
 
 def llvm_vocabulary(vectors: Vectors) -> dict[str, Vectors]:

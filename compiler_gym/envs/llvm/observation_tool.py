@@ -6,7 +6,7 @@ from typing import Any
 
 from google.protobuf import text_format
 
-from compiler_gym.envs.llvm.ir2vec import find_ir2vec_vocabulary
+from compiler_gym.envs.llvm.ir2vec import ir2vec_options
 from compiler_gym.errors import ServiceError
 from compiler_gym.service.proto import Event, py_converters
 from compiler_gym.util.commands import run_command
@@ -59,10 +59,10 @@ def compute_observation(
     command: list[str | Path] = [service, "compute_observation"]
     if target_triple is not None:
         command.append(f"--target_triple={target_triple}")
-    if ir2vec_vocabulary is None and str(space).startswith("Ir2vec"):
-        ir2vec_vocabulary = find_ir2vec_vocabulary()
     if ir2vec_vocabulary is not None:
         command.append(f"--ir2vec_vocabulary={ir2vec_vocabulary}")
+    elif str(space).startswith("Ir2vec"):
+        command += ir2vec_options()
     try:
         reply = run_command([*command, name, path.absolute()], timeout, check=False)
     except subprocess.TimeoutExpired as error:

@@ -74,4 +74,4 @@ def test_time_limit(bitcode):
 
 def test_failing_observation(bitcode):
     with pytest.raises(ServiceError, match=r"Ir2vec needs (a vocabulary|the IR2Vec analysis)"):
-        compute_observation("Ir2vec", bitcode)
+        compute_observation("Ir2vec", bitcode, ir2vec_vocabulary="")

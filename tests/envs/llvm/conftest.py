@@ -11,7 +11,7 @@ def site_data(tmp_path_factory):
         patch.delenv("COMPILER_GYM_IR2VEC_VOCABULARY", raising=False)
         patch.setenv("COMPILER_GYM_SITE_DATA", str(folder / "data"))
         patch.setenv("COMPILER_GYM_CACHE", str(folder / "cache"))
-        patch.setenv("COMPILER_GYM_INST2VEC_VOCABULARY", "test")
+        patch.delenv("COMPILER_GYM_INST2VEC_VOCABULARY", raising=False)
         yield folder
 
 

@@ -18,10 +18,12 @@ from compiler_gym.envs.llvm.inst2vec import (
     default_encoder,
     find_vocabulary,
     load_vocabulary,
-    make_test_vocabulary,
     save_vocabulary,
 )
+from compiler_gym.util.runfiles_path import runfiles_path
 from tests.envs.llvm.kernel_programs import SOME_KERNELS, kernel_uri
+
+SHIPPED = runfiles_path("compiler_gym/data/vocabularies/inst2vec")
 
 
 def function(*lines, header=""):
@@ -228,7 +230,6 @@ def test_load(tmp_path, vocabulary, form):
     write(tmp_path, dict(vocabulary.indices), vocabulary.embeddings, form)
     loaded = load_vocabulary(tmp_path)
     assert loaded.indices == vocabulary.indices
-    assert loaded.is_published
     assert loaded.unknown == 1
     np.testing.assert_array_equal(loaded.embeddings, vocabulary.embeddings)
 
@@ -288,14 +289,6 @@ def test_missing_files(tmp_path):
         load_vocabulary(tmp_path)
 
 
-def test_test_vocabulary():
-    vocabulary = make_test_vocabulary()
-    assert not vocabulary.is_published
-    assert len(vocabulary.indices) == len(vocabulary.embeddings)
-    assert vocabulary.unknown == len(vocabulary.indices) - 1
-    np.testing.assert_array_equal(vocabulary.embeddings, make_test_vocabulary().embeddings)
-
-
 @pytest.fixture
 def fresh_encoder():
     default_encoder.cache_clear()
@@ -316,34 +309,39 @@ def test_users_vocabulary(tmp_path, monkeypatch, vocabulary, fresh_encoder, env)
     )
 
 
-def test_vocabulary_in_the_folder_of_datasets(monkeypatch, tmp_path):
-    monkeypatch.delenv("COMPILER_GYM_INST2VEC_VOCABULARY", raising=False)
+def test_vocabulary_in_the_folder_of_datasets(tmp_path, monkeypatch):
     monkeypatch.setenv("COMPILER_GYM_SITE_DATA", str(tmp_path))
-    assert find_vocabulary() is None
+    assert find_vocabulary() == SHIPPED
     (tmp_path / "inst2vec").mkdir()
     (tmp_path / "inst2vec" / "dictionary.json").write_text("{}")
     assert find_vocabulary() == tmp_path / "inst2vec"
 
 
-def test_the_test_vocabulary_has_to_be_asked_for(monkeypatch, tmp_path, fresh_encoder, env):
-    monkeypatch.delenv("COMPILER_GYM_INST2VEC_VOCABULARY")
-    monkeypatch.setenv("COMPILER_GYM_SITE_DATA", str(tmp_path))
+def test_shipped_vocabulary(fresh_encoder, env):
+    """It works without any setting, and is that of the card."""
+    encoder = Inst2vecEncoder()
+    assert encoder.vocabulary.unknown == len(encoder.vocab) - 1
+    assert encoder.embeddings.dtype == np.float32
+    lengths = np.linalg.norm(encoder.embeddings, axis=1)
+    assert np.isfinite(lengths).all() and lengths.min() > 0
+    first = "<%ID> = add nsw i32 <%ID>, <INT>"
+    near = encoder.embeddings @ encoder.embeddings[encoder.vocab[first]] / lengths
+    statements = list(encoder.vocab)
+    closest = [statements[index] for index in near.argsort()[::-1][1:6]]
+    assert sum(" = add " in each or " = sub " in each for each in closest) >= 3, closest
     env.reset()
-    assert len(env.observation["Inst2vecPreprocessedText"]) > 0
-    for name in ("Inst2vecEmbeddingIndices", "Inst2vec"):
-        with pytest.raises(FileNotFoundError, match=r"compiler_gym\.bin\.vocabularies inst2vec"):
-            _ = env.observation[name]
-    assert env.in_episode
-    monkeypatch.setenv("COMPILER_GYM_INST2VEC_VOCABULARY", "test")
-    assert not env.inst2vec.vocabulary.is_published
-    assert env.observation["Inst2vec"].shape[1] == 200
+    assert env.observation["Inst2vec"].shape == (env.observation["IrInstructionCount"], 200)
+    indices = env.observation["Inst2vecEmbeddingIndices"]
+    assert (indices != encoder.vocabulary.unknown).mean() > 0.9
 
 
-def test_save(tmp_path, vocabulary):
-    save_vocabulary(vocabulary, tmp_path)
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_save(tmp_path, vocabulary, dtype):
+    save_vocabulary(vocabulary, tmp_path, dtype)
     loaded = load_vocabulary(tmp_path)
     assert loaded.indices == vocabulary.indices
-    np.testing.assert_array_equal(loaded.embeddings, vocabulary.embeddings)
+    assert loaded.embeddings.dtype == np.float32
+    np.testing.assert_array_equal(loaded.embeddings, vocabulary.embeddings.astype(dtype))
     assert sorted(path.suffix for path in tmp_path.iterdir()) == [".json", ".npy"]
 
 

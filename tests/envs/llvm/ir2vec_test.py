@@ -89,7 +89,12 @@ if llvm_tools.opt_path().with_name("llvm-ir2vec").exists():
 
     def test_vocabulary_can_be_changed(env, vocabulary):
         env.reset()
-        with pytest.raises(TypeError, match=r"needs a vocabulary.*compiler_gym\.bin\.vocabularies"):
+        shipped = env.observation["Ir2vec"]
+        assert shipped.shape == (75,)
+        assert shipped.any()
+        # A service that nobody has given a vocabulary says what to do.
+        env.send_param(KEY, "")
+        with pytest.raises(TypeError, match=r"needs a vocabulary.*llvm\.set_ir2vec_vocabulary"):
             _ = env.observation["Ir2vec"]
         env.send_param(KEY, str(vocabulary))
         first = env.observation["Ir2vec"]

@@ -14,6 +14,7 @@ from gymnasium.utils.env_checker import check_env
 import compiler_gym
 from compiler_gym.envs import GymnasiumEnv
 from compiler_gym.service import ConnectionOpts
+from compiler_gym.util import llvm_tools
 from compiler_gym.wrappers import AutophaseNorm, LastActions
 
 FATAL = "trigger-crash-module"
@@ -232,7 +233,7 @@ class TestObservations:
             ("IrSha1", "0" * 40),
             ("Bitcode", np.zeros(0, np.int8)),
             ("BitcodeFile", ""),
-            ("Ir2vec", np.zeros(0)),
+            ("Ir2vec", np.zeros(75 if llvm_tools.LLVM_VERSION >= 22 else 0)),
             ("Runtime", np.zeros(0)),
         ],
     )

@@ -1,0 +1,1 @@
+"""Training of the shipped vocabularies of inst2vec and IR2Vec, see ``__main__.py``."""

@@ -119,20 +119,6 @@ TEST(ActionSpacesTest, EachPassIsAnActionOrExcludedWithAReason) {
   }
 }
 
-TEST(ActionSpacesTest, ActionsAreSpelledWithTheirAdaptors) {
-  const std::set<std::string> actions = pipelines(*builtinSpaces().find("PassesAll"));
-  EXPECT_THAT(actions, Contains("globaldce"));
-  EXPECT_THAT(actions, Contains("cgscc(inline)"));
-  EXPECT_THAT(actions, Contains("function(instcombine<no-verify-fixpoint>)"));
-  EXPECT_THAT(actions, Contains("function(sroa)"));
-  EXPECT_THAT(actions, Contains("function(loop-mssa(licm))"));
-  EXPECT_THAT(actions, Contains("function(loop-mssa(lnicm))"));
-  EXPECT_THAT(actions, Contains("function(loop(loop-rotate))"));
-  EXPECT_THAT(actions, Contains("function(loop(loop-interchange))"));
-  EXPECT_THAT(actions, Not(Contains("function(instcombine)")));
-  EXPECT_THAT(actions, Not(Contains("function(loop(licm))")));
-}
-
 TEST(ActionSpacesTest, VariantsComeAfterThePasses) {
   const std::vector<ActionList>& lists = builtinSpaces().lists;
   ASSERT_EQ(lists.size(), 4U);
@@ -358,23 +344,6 @@ TEST(ActionSpacesTest, APolicyOfAllWildcardsLeavesNothingOfLlvm) {
     EXPECT_THAT(action.options, Not(IsEmpty())) << action.pipeline;
   }
   EXPECT_EQ(spaces.excluded.size(), listPasses().size());
-}
-
-// For information: names of another LLVM's passes do no harm, but may be misspelt.
-TEST(ActionSpacesTest, TellsWhichNamesOfThePolicyThisLlvmDoesNotHave) {
-  const std::vector<ListedPass> passes = listPasses();
-  std::string unknown;
-  for (const Policy::Rule& exclusion : Policy::builtin().exclusions) {
-    for (const std::string& pattern : exclusion.passes) {
-      const bool matched = llvm::any_of(passes, [&](const ListedPass& pass) {
-        return llvm::cantFail(llvm::GlobPattern::create(pattern)).match(pass.name);
-      });
-      unknown += matched ? "" : " " + pattern;
-    }
-  }
-  RecordProperty("unknown_names", unknown);
-  std::cout << "Names of policy.yaml that this LLVM does not have:"
-            << (unknown.empty() ? " none" : unknown) << std::endl;
 }
 
 }  // namespace

@@ -74,17 +74,6 @@ TEST_F(LlvmSessionTest, TellsVersionAndTarget) {
   EXPECT_THAT(session.getCompilerVersion(), HasSubstr("linux"));
 }
 
-TEST_F(LlvmSessionTest, HasFourActionSpaces) {
-  ASSERT_EQ(client_.spaces().action_space_list_size(), 4);
-  EXPECT_EQ(client_.spaces().action_space_list(kPassesAll).name(), "PassesAll");
-  EXPECT_EQ(client_.spaces().action_space_list(kPassesWithParameters).name(),
-            "PassesWithParameters");
-  EXPECT_EQ(client_.spaces().action_space_list(kLegacy124).name(), "Legacy124");
-  EXPECT_EQ(client_.spaces().action_space_list(3).name(), "Pipelines");
-  EXPECT_EQ(client_.spaces().observation_space_list_size(),
-            static_cast<int>(listObservations().size()));
-}
-
 TEST_F(LlvmSessionTest, StepsChangeTheProgram) {
   const int64_t session = start();
   const int64_t before = client_.number(session, "IrInstructionCount");
@@ -110,11 +99,6 @@ TEST_F(LlvmSessionTest, LegacyActionsWithoutAPassDoNothing) {
     const Event stats = client_.observe(each, "PassStats");
     EXPECT_FALSE(stats.event_dict().event().at("changed").boolean_value()) << "It is of sroa";
   }
-}
-
-TEST_F(LlvmSessionTest, AStepWithoutActionsChangesNothing) {
-  const int64_t session = start();
-  EXPECT_FALSE(client_.step(session, {}));
 }
 
 TEST_F(LlvmSessionTest, AStepOfSeveralActionsEqualsSeveralSteps) {
@@ -222,17 +206,6 @@ TEST_F(LlvmSessionTest, RefusesUnknownSpaces) {
   request.add_observation_space(1000);
   StepReply reply;
   EXPECT_THAT(client_.tryStep(request, reply), IsError(StatusCode::INVALID_ARGUMENT, "1000"));
-}
-
-TEST_F(LlvmSessionTest, RefusesGarbageAndInvalidModules) {
-  int64_t session = 0;
-  EXPECT_THAT(client_.tryStart(makeBenchmark("garbage"), kPassesAll, session),
-              IsError(StatusCode::INVALID_ARGUMENT, "Cannot parse"));
-  EXPECT_THAT(client_.tryStart(makeBenchmark("define i32 @f() {\n  %1 = add i32 %2, 1\n"
-                                             "  %2 = add i32 1, 1\n  ret i32 %2\n}\n"),
-                               kPassesAll, session),
-              IsError(StatusCode::DATA_LOSS, "dominate"));
-  EXPECT_EQ(client_.sessionCount(), 0);
 }
 
 TEST_F(LlvmSessionTest, RefusesProgramsLargerThanTheFlag) {

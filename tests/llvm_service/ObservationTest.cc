@@ -162,17 +162,6 @@ TEST(IrObservationTest, IsTheModuleAsText) {
             std::string("; ModuleID = '-'\nsource_filename = \"-\"\n") + kModule);
 }
 
-TEST(IrSha1ObservationTest, ChangesWithTheProgram) {
-  const auto compilation = startCompilation(makeBenchmark(kernel("sorting")));
-  ASSERT_NE(compilation, nullptr);
-  const std::string before = textOf(*compilation, "IrSha1");
-  EXPECT_THAT(before, MatchesRegex("[0-9a-f]{40}"));
-  ASSERT_TRUE(applyPass(*compilation, "function(sroa)"));
-  const std::string after = textOf(*compilation, "IrSha1");
-  EXPECT_THAT(after, MatchesRegex("[0-9a-f]{40}"));
-  EXPECT_NE(after, before);
-}
-
 TEST(IrSha1ObservationTest, EqualsTheHashThatOptStores) {
   const TemporaryDirectory directory;
   const auto compilation = startCompilation(makeBenchmark(kernel("sorting")));
@@ -260,16 +249,6 @@ TEST(IrInstructionCountObservationTest, BaselinesOfASmallProgram) {
   ASSERT_TRUE(applyPass(*compilation, "function(mem2reg)"));
   EXPECT_EQ(numberOf(*compilation, "IrInstructionCount"), 1);
   EXPECT_EQ(numberOf(*compilation, "IrInstructionCountO0"), 4);
-}
-
-TEST(ObjectTextSizeObservationTest, OptimisingForSizeMakesKernelsSmaller) {
-  for (const std::string& name : sample(kernelNames(), 3)) {
-    const auto compilation = startCompilation(makeBenchmark(kernel(name)));
-    ASSERT_NE(compilation, nullptr);
-    EXPECT_LE(numberOf(*compilation, "ObjectTextSizeOz"),
-              numberOf(*compilation, "ObjectTextSizeO0"))
-        << name;
-  }
 }
 
 TEST(ObjectTextSizeObservationTest, BaselinesAreMeasuredAsTheModuleIs) {

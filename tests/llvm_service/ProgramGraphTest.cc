@@ -168,11 +168,6 @@ TEST(ProgramGraphTest, DeclarationsAreOutside) {
   EXPECT_THAT(graph.functions, ElementsAre("f"));
 }
 
-TEST(ProgramGraphTest, Recursion) {
-  const ProgramGraph graph = graphOf("define void @f() {\n  call void @f()\n  ret void\n}\n");
-  EXPECT_THAT(edgesOf(graph, Flow::kCall), UnorderedElementsAre("1 -0-> 1", "2 -0-> 1"));
-}
-
 TEST(ProgramGraphTest, AnAliasIsDataAndIsCalled) {
   const ProgramGraph graph = graphOf(
       "@a = alias void (), ptr @g\n"

@@ -107,15 +107,6 @@ TEST(ProgramTest, ParseErrorsSayWhy) {
   EXPECT_THAT(status, IsError(StatusCode::INVALID_ARGUMENT, "the bitcode that its llvm-as makes"));
 }
 
-TEST(ProgramTest, RefusesTruncatedBitcode) {
-  const std::string& whole = kernel("sudoku");
-  for (size_t sixteenth = 0; sixteenth < 16; ++sixteenth) {
-    const std::string part = whole.substr(0, whole.size() * sixteenth / 16);
-    EXPECT_THAT(load(part), IsError(StatusCode::INVALID_ARGUMENT, "Cannot parse the program"))
-        << sixteenth << "/16";
-  }
-}
-
 TEST(ProgramTest, RefusesInvalidModules) {
   // Parses, but the use comes before the definition.
   EXPECT_THAT(load("define i32 @f() {\n"
@@ -297,21 +288,6 @@ struct CountingCost {
   }
 };
 
-TEST(ProgramBaselineTest, IsComputedOnce) {
-  const auto program = loaded(kernel("sha256"));
-  CountingCost counting;
-  std::set<int64_t> values;
-  for (int i = 0; i < 3; ++i) {
-    for (const Baseline baseline : {Baseline::kO0, Baseline::kO3, Baseline::kOz}) {
-      int64_t value = 0;
-      ASSERT_THAT(program->baselineCost(baseline, "size", counting.cost(), value), IsOk());
-      values.insert(value);
-    }
-  }
-  EXPECT_EQ(counting.calls, 3);
-  EXPECT_EQ(values.size(), 3U) << "The baselines are the same";
-}
-
 TEST(ProgramBaselineTest, CostsAreKeptByName) {
   const auto program = loaded(kText);
   int64_t value = 0;
@@ -326,19 +302,6 @@ TEST(ProgramBaselineTest, CostsAreKeptByName) {
   EXPECT_EQ(value, 2);
   ASSERT_THAT(program->baselineCost(Baseline::kOz, "one", constant(3), value), IsOk());
   EXPECT_EQ(value, 1);
-}
-
-TEST(ProgramBaselineTest, ErrorsAreNotKept) {
-  const auto program = loaded(kText);
-  int64_t value = 0;
-  const auto fail = [](const std::string&, int64_t&) {
-    return Status(StatusCode::INTERNAL, "the disk is full");
-  };
-  EXPECT_THAT(program->baselineCost(Baseline::kOz, "size", fail, value),
-              IsError(StatusCode::INTERNAL, "the disk is full"));
-  CountingCost counting;
-  EXPECT_THAT(program->baselineCost(Baseline::kOz, "size", counting.cost(), value), IsOk());
-  EXPECT_EQ(counting.calls, 1);
 }
 
 // Loads a program as another run of the service would, which knows nothing but what is in the file.
@@ -427,12 +390,6 @@ TEST(ProgramBaselineTest, ErrorsAreNotKeptForOtherRuns) {
                   ->baselineCost(Baseline::kOz, "size", counting.cost(), value, kOfContentAlone),
               IsOk());
   EXPECT_EQ(counting.calls, 1);
-}
-
-TEST(ProgramBaselineTest, HasTheNamesOfTheObservations) {
-  EXPECT_STREQ(nameOf(Baseline::kO0), "O0");
-  EXPECT_STREQ(nameOf(Baseline::kO3), "O3");
-  EXPECT_STREQ(nameOf(Baseline::kOz), "Oz");
 }
 
 }  // namespace

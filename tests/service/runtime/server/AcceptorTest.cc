@@ -131,17 +131,6 @@ TEST_F(AcceptorTest, InsecureLetsInOtherUsers) {
   EXPECT_EQ(runAsOtherUser([&] { return greetPort(server->port()); }), kAnswered);
 }
 
-TEST_F(AcceptorTest, OtherInterfacesNeedMore) {
-  for (const char* host : {"0.0.0.0", "::"}) {
-    EXPECT_EQ(startOn(host), nullptr);
-    EXPECT_EQ(status_.error_code(), StatusCode::FAILED_PRECONDITION);
-    EXPECT_THAT(status_.error_message(), HasSubstr(host));
-    const auto server = startInsecure(host);
-    ASSERT_TRUE(status_.ok()) << status_.error_message();
-    EXPECT_TRUE(ToyClient(server->port()).getVersion().ok());
-  }
-}
-
 TEST_F(AcceptorTest, LoopbackHasManyNames) {
   for (const char* host : {"127.0.0.1", "127.3.2.1", "localhost", "::1", "[::1]"}) {
     const auto server = startOn(host);

@@ -1,6 +1,6 @@
 """Checks of requests before anything else is done: token, host, origin, size, rate, idle sockets.
 
-The servers of the explorer, of MCP and of OpenEnv all use :func:`guarded`.
+The servers of the explorer and of MCP use :func:`guarded`, OpenEnv's :func:`checked`.
 """
 
 import asyncio
@@ -61,13 +61,20 @@ def guarded(
     Raises:
         ValueError: If the public name is not a host name.
     """
-    if public_name and not _NAME.fullmatch(public_name):
-        raise ValueError(
-            f"expected a host name such as example.org or example.org:8443, got {public_name!r}"
-        )
-    hosts = frozenset({"localhost", host, socket.gethostname()})
+    return serving(checked(app, limits, host, token, public_name), host, public_name, **settings)
+
+
+def serving(app: ASGIApp, host: str, public_name: str = "", **settings: Any) -> uvicorn.Config:
+    """Returns the settings of a server for an application that has :func:`checked` requests.
+
+    Args:
+        app: The application.
+        host: The address to listen at.
+        public_name: The name at a proxy, as for :func:`guarded`.
+        **settings: More settings of ``uvicorn.Config``.
+    """
     return uvicorn.Config(
-        Access(app, token, hosts, limits, public_name),
+        app,
         host=host,
         log_level="warning",
         access_log=False,  # The token is no part of any log.
@@ -77,6 +84,21 @@ def guarded(
         forwarded_allow_ips=_PROXIES,
         **settings,
     )
+
+
+def checked(
+    app: ASGIApp, limits: Limits, host: str, token: str = "", public_name: str = ""
+) -> "Access":
+    """Returns an application that admits only checked requests to another one.
+
+    The arguments and errors are those of :func:`guarded`.
+    """
+    if public_name and not _NAME.fullmatch(public_name):
+        raise ValueError(
+            f"expected a host name such as example.org or example.org:8443, got {public_name!r}"
+        )
+    hosts = frozenset({"localhost", host, socket.gethostname()})
+    return Access(app, token, hosts, limits, public_name)
 
 
 class Access:

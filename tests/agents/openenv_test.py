@@ -16,6 +16,8 @@ from urllib.parse import urlsplit
 import pytest
 from openenv.cli._validation import validate_running_environment
 from openenv.validation import Level, Verdict, run_validation
+from starlette.testclient import TestClient
+from starlette.websockets import WebSocketDisconnect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
@@ -61,15 +63,11 @@ def asked(socket, kind, **data):
     return json.loads(socket.recv())
 
 
-def socket_of(url):
-    return f"{url.replace('http', 'ws')}/ws"
-
-
 @contextmanager
-def opened(url, host=None, origin=None):
-    """A WebSocket with headers of a browser's page or of a proxy."""
+def opened(url, host=None, origin=None, client="127.0.0.1"):
+    """A WebSocket of a client's address, with headers of a browser's page or of a proxy."""
     place = urlsplit(url)
-    connection = create_connection((place.hostname, place.port))
+    connection = create_connection((place.hostname, place.port), source_address=(client, 0))
     address = f"ws://{host or place.netloc}/ws"
     with connection, connect(address, sock=connection, origin=origin) as socket:
         yield socket
@@ -77,7 +75,7 @@ def opened(url, host=None, origin=None):
 
 def posted(url, name, body=None, headers=()):
     request = urllib.request.Request(
-        f"{url}/compiler_gym/{name}",
+        f"{url}/{name}" if name == "mcp" else f"{url}/compiler_gym/{name}",
         data=None if body is None else json.dumps(body).encode(),
         headers={"content-type": "application/json", **dict(headers)},
     )
@@ -149,11 +147,22 @@ def test_other_sites_are_refused(url):
 
 def test_sessions_of_an_address_are_counted(url):
     with ExitStack() as stack:
+        # Sockets of other tests may still be counted for their address.
         for _ in range(8):
-            stack.enter_context(connect(socket_of(url)))
-        with pytest.raises(InvalidStatus), connect(socket_of(url)):
+            stack.enter_context(opened(url, client="127.0.0.2"))
+        with pytest.raises(InvalidStatus), opened(url, client="127.0.0.2"):
             pass
-        assert posted(url, "splits")
+        with opened(url, client="127.0.0.3"):
+            assert posted(url, "splits")
+
+
+@pytest.mark.parametrize("number", [7, "seven", [7]])
+def test_all_sessions_have_a_socket(url, number):
+    """A session of MCP over HTTP would not be counted: it lasts without its client."""
+    method = "openenv/session/create"
+    answer = posted(url, "mcp", {"jsonrpc": "2.0", "method": method, "id": number})
+    assert "play episodes over /ws" in answer["error"]["message"] and "result" not in answer
+    assert answer["id"] == (None if number == [7] else number)
 
 
 def test_too_large_message(url, socket):
@@ -223,15 +232,26 @@ def misbehave(url):
         assert len(json.dumps(answer)) < 10_000
 
 
-def test_package_is_valid(tmp_path):
+def test_package_is_valid(tmp_path, monkeypatch):
     # The validation takes links for files that are missing.
     folder = tmp_path / "space"
     shutil.copytree(runfiles_path("compiler_gym/openenv/space"), folder)
     report = run_validation(folder, max_level=Level.STATIC, skip_build=True)
     assert report.verdict is Verdict.PASS, report
     # The manifest names this application.
-    paths = {route.path for route in runpy.run_path(folder / "server" / "app.py")["app"].routes}
-    assert {"/ws", "/reset", "/health"} <= paths
+    monkeypatch.setenv("SPACE_HOST", "example.org")
+    app = runpy.run_path(folder / "server" / "app.py")["app"]
+    assert {"/ws", "/reset", "/health"} <= {route.path for route in app.routes}
+    # OpenEnv's tools start it without our server. Its checks are part of it.
+    with TestClient(app, base_url="http://localhost") as client:
+        for host, status in {"localhost": 200, "example.org": 200, "evil.example": 403}.items():
+            assert client.get("/health", headers={"host": host}).status_code == status
+        evil = {"host": "example.org", "origin": "https://evil.example"}
+        assert client.get("/health", headers=evil).status_code == 403
+        with pytest.raises(WebSocketDisconnect), client.websocket_connect("/ws", headers=evil):
+            pass
+        large = {"content-length": str(2 << 20)}
+        assert client.post("/mcp", content=b"", headers=large).status_code == 429
 
 
 def test_running_server_is_valid(url):

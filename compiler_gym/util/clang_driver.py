@@ -31,10 +31,13 @@ OVERRIDES = "CCC_OVERRIDE_OPTIONS"
 # Even with -###, clang removes the files of these options, and the archives that it would make. The
 # first kind is left out, and archives are refused.
 _WITHOUT_REMOVALS = (
-    *("X-MJ", "s/^-MJ..*$/-Qunused-arguments/"),
-    *("X--serialize-diagnostics", "X-serialize-diagnostics"),
+    *("s/^-MJ$/-ccc-gcc-name/", "s/^-MJ..*$/-Qunused-arguments/"),
+    "s/^--*serialize-diagnostics$/-ccc-gcc-name/",
     "s/^--emit-static-lib$/--emit-static-lib=no/",
 )
+# In their place stand options without effect, with and without a value. No job has them, unless the
+# word was no option: the name of a file, or the value of another option.
+_IN_THEIR_PLACE = ("-ccc-gcc-name", "-Qunused-arguments")
 
 
 def _words(text: str) -> frozenset[str]:
@@ -220,12 +223,19 @@ def jobs_of(
         )
     except (OSError, ValueError, subprocess.SubprocessError) as error:
         raise NotUnderstoodError(f"clang does not list its jobs: {error}") from error
-    if done.returncode:
-        said = [line for line in done.stderr.splitlines() if b"error:" in line]
-        raise NotUnderstoodError(os.fsdecode(b"".join(said[:1])) or "clang refuses the command")
-    if b"response file" in done.stderr:
+    said = [os.fsdecode(line) for line in done.stderr.splitlines() if b"error:" in line][:1]
+    if not done.returncode and b"response file" in done.stderr:
         raise NotUnderstoodError("a job has a response file")
-    return [_job(job) for job in _listed(done.stderr)]
+    listed = [] if done.returncode else [*_listed(done.stderr)]
+    names = " ".join([*said, *(word for job in listed for word in job)])
+    if any(each in names for each in _IN_THEIR_PLACE):
+        raise NotUnderstoodError(
+            "expected -MJ and --serialize-diagnostics as options, got a file or a value of that "
+            "name; try ./-MJ"
+        )
+    if done.returncode:
+        raise NotUnderstoodError("".join(said) or "clang refuses the command")
+    return [_job(job) for job in listed]
 
 
 def has_readable_files(words: Sequence[str], folder: Path) -> bool:

@@ -54,6 +54,19 @@ def test_names_are_those_of_the_file_system(folder):
     assert compilation.output == name[:-2] + ".o" and compilation.makes_object
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("-c -o -MJx.o -- unit.c", "-c -- -MJx.c", "-c -D -MJx unit.c", "-c -D -MJ unit.c"),
+        *("-c -o --serialize-diagnostics unit.c", "-c -I -serialize-diagnostics unit.c"),
+    ],
+)
+def test_names_of_options_that_clang_acts_on_itself(folder, text):
+    (folder / "-MJx.c").write_text("int x;\n")
+    with pytest.raises(NotUnderstoodError, match=r"try \./-MJ"):
+        jobs(folder, text)
+
+
 def test_side_outputs(folder):
     text = "-c unit.c -MD -fstack-usage -ftime-trace -save-stats -g -gsplit-dwarf -coverage"
     found = job(folder, text, CC_LOG_DIAGNOSTICS="1")

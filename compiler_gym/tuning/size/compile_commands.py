@@ -133,10 +133,18 @@ def read_compile_commands(path: Path) -> Project:
 
 
 def _source_of(number: int, entry: Mapping[str, Any], path: Path) -> ProjectSource | LeftSource:
-    try:
-        command, directory = entry.get("arguments") or entry["command"], entry["directory"]
-    except KeyError as error:
-        raise ValueError(f"entry {number} of {path}: expected a key {error}") from error
+    command: Any = entry.get("arguments") or entry.get("command")
+    directory: Any = entry.get("directory")
+    for key, value, kinds in (
+        ("command", command, (str, list)),
+        ("directory", directory, (str,)),
+        ("file", entry.get("file", ""), (str,)),
+        ("output", entry.get("output", ""), (str,)),
+    ):
+        if not isinstance(value, kinds):
+            raise ValueError(
+                f"entry {number} of {path}: expected a text as the value of '{key}', got {value!r}"
+            )
     folder = (path.parent / directory).absolute()
     name = str(folder / entry["file"]) if "file" in entry else ""
     try:

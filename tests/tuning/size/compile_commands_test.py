@@ -136,6 +136,7 @@ def test_compilations_write_nothing_in_the_project(read, tmp_path, command, opti
         *("--coverage", "-g -gsplit-dwarf", "-Xclang -o -Xclang other.c", "-fmodules", "-E"),
         *("-Xclang -dependency-file -Xclang other.c", "-mllvm -stats", "--config flags"),
         *("-fplugin=./x.so", "-dumpbase other.c", "-aux-info other.c", "--analyze"),
+        "-D -MJ",
     ],
 )
 def test_commands_that_write_more_are_refused(read, tmp_path, options):
@@ -156,8 +157,12 @@ def test_commands_that_write_more_are_refused(read, tmp_path, options):
         ("{", "expected JSON in .*compile_commands.json, got "),
         ({"directory": "x"}, "expected a list of compilations in .*, got something else"),
         ([], "expected compilations of C or C.. in .*, found none"),
-        ([{"file": "a.c", "command": "cc -c a.c"}], "entry 0 of .*: expected a key 'directory'"),
-        ([{"directory": "x"}], "entry 0 of .*: expected a key 'command'"),
+        ([{"file": "a.c", "command": "cc -c a.c"}], "entry 0 of .*: .* of 'directory', got None"),
+        ([{"directory": "x"}], "entry 0 of .*: expected a text as the value of 'command'"),
+        ([{"directory": 5, "command": "cc -c a.c"}], "the value of 'directory', got 5"),
+        ([{"directory": ".", "command": 5}], "the value of 'command', got 5"),
+        ([{"directory": ".", "command": "cc -c a.c", "file": None}], "'file', got None"),
+        ([{"directory": ".", "command": "cc -c a.c", "output": 5}], "'output', got 5"),
         ([{"directory": ".", "command": "cc -c"}], "found none; .* has no source file"),
     ],
 )

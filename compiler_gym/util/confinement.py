@@ -280,6 +280,9 @@ def default_environment(folder: Path) -> dict[str, str]:
 def _readable(paths: Sequence[Path]) -> Iterator[str]:
     """Returns arguments for paths, and for the paths that links lead to."""
     for path in paths:
+        # Programs have devices of their own: /dev/stdout is another file for each process.
+        if path.is_relative_to("/dev") and not path.is_relative_to("/dev/shm"):
+            continue
         yield f"--read={path.absolute()}"
         if path.resolve() != path.absolute():
             yield f"--read={path.resolve()}"

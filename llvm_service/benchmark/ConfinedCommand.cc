@@ -59,8 +59,11 @@ fs::path confiningProgram() {
   return fs::read_symlink("/proc/self/exe").parent_path() / kProgram;
 }
 
-// Adds a path, and what it leads to, if it exists. The root is not meant to be read as a whole.
+// Adds a path, and what it leads to, if it exists. The root is not meant to be read as a whole, and
+// commands have devices of their own: /dev/stdout is another file for each process.
 void addExisting(const std::string& path, std::set<std::string>& paths) {
+  const llvm::StringRef name(path);
+  if (name == "/dev" || (name.starts_with("/dev/") && !name.starts_with("/dev/shm/"))) return;
   boost::system::error_code error;
   const fs::path real = fs::canonical(path, error);
   if (error || real == "/" || paths.size() >= kMostReadable) return;

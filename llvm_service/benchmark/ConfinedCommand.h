@@ -8,7 +8,8 @@
 
 namespace compiler_gym::llvm_service {
 
-/// Runs a command of a benchmark that builds or runs its program, which may be anybody's.
+/// Runs a command of a benchmark that builds its program, prepares a run, or runs it. The program
+/// may be anybody's.
 ///
 /// The program compiler_gym-confine runs /bin/sh with the arguments of the command, joined by
 /// blanks. So the command sees the folder, which is all that it may write to, the files and folders
@@ -16,7 +17,7 @@ namespace compiler_gym::llvm_service {
 /// variables of the command, PATH, HOME, TMPDIR and LANG, and no network. Where the system lacks
 /// some means to confine programs, those that it has are used: see docs/security.md. A command with
 /// the variable COMPILER_GYM_CONFINED=no runs with all rights of the service: whoever makes a
-/// benchmark may run anything before the run anyway.
+/// benchmark may run anything after the run anyway.
 ///
 /// @param command The command. Infiles and outfiles are checked.
 /// @param folder The working directory, an absolute path.

@@ -40,9 +40,18 @@ bool usesClang(const Command& command) {
   });
 }
 
-// These are the user's own commands, which prepare inputs and keep outputs anywhere.
 template <typename Commands>
-Status runAll(const Commands& commands, const fs::path& directory) {
+Status runAllConfined(const Commands& commands, const fs::path& directory) {
+  double seconds = 0;
+  for (const Command& command : commands) {
+    RETURN_IF_ERROR(runConfined(command, directory, seconds));
+  }
+  return Status::OK;
+}
+
+// These are the user's own commands, which keep outputs anywhere.
+template <typename Commands>
+Status runAllFreely(const Commands& commands, const fs::path& directory) {
   for (const Command& command : commands) {
     const LocalShellCommand shell(command);
     RETURN_IF_ERROR(shell.checkInfiles(directory));
@@ -142,7 +151,8 @@ Status Executable::run(const RunCounts& counts, std::vector<double>& seconds) co
   if (!isBuilt()) {  // Without a build, there is no directory to run commands in.
     return {StatusCode::INTERNAL, "The program has not been built"};
   }
-  RETURN_IF_ERROR(runAll(config_.pre_run_cmd(), scratch_));
+  // An earlier run may have put links to other folders in the place of what they write.
+  RETURN_IF_ERROR(runAllConfined(config_.pre_run_cmd(), scratch_));
   const CpuPin pin(counts.pinned != 0);
   const Command& command = config_.run_cmd();
   double runSeconds = 0;
@@ -153,7 +163,7 @@ Status Executable::run(const RunCounts& counts, std::vector<double>& seconds) co
     RETURN_IF_ERROR(runConfined(command, scratch_, runSeconds));
     seconds.push_back(runSeconds);
   }
-  return runAll(config_.post_run_cmd(), scratch_);
+  return runAllFreely(config_.post_run_cmd(), scratch_);
 }
 
 }  // namespace compiler_gym::llvm_service

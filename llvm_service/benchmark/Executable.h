@@ -22,8 +22,8 @@ struct RunCounts {
 /// A program as a file that can be built and run, in a scratch directory of its own.
 ///
 /// Build commands find the bitcode at $IN and a matching clang at $CC. The directory is made on
-/// first use and removed with the object. The build and the run are confined, see
-/// ConfinedCommand.h; the commands before and after a run are not.
+/// first use and removed with the object. The build, the run and the commands before it are
+/// confined, see ConfinedCommand.h; the commands after a run are not.
 class Executable {
  public:
   /// @param parent where to make the scratch directory.

@@ -260,12 +260,30 @@ TEST_F(ExecutableTest, TheBuildAndTheRunAreConfined) {
   unsetenv("SECRET_OF_THE_SERVICE");
 }
 
+// The commands before a run are those of the user, but the folder is that of the program.
+TEST_F(ExecutableTest, ALinkOfTheProgramLeadsNoLaterCommandOutside) {
+  const TemporaryDirectory outside;
+  const std::string input = outside.path().string() + "/input";
+  std::ofstream(input) << "kept";
+  addCommand(config_.mutable_pre_run_cmd(), "mkdir -p inputs; echo new > inputs/input; true");
+  setCommand(config_.mutable_run_cmd(),
+             "rm -r inputs out.bc; ln -s " + outside.path().string() + " inputs; ln -s " + input +
+                 " out.bc; test -L inputs");
+  ASSERT_THAT(build(), IsOk());
+  ASSERT_THAT(run(), IsOk());
+  EXPECT_THAT(run(), IsOk());
+  EXPECT_EQ(readFile(input), "kept");
+  EXPECT_THAT(build(), IsOk());
+  EXPECT_EQ(readFile(input), "kept");
+}
+
 TEST_F(ExecutableTest, TheRunReadsFilesThatItsCommandNames) {
   const auto input = directory_.path() / "an input";
   std::ofstream(input.string()) << "word";
   setCommand(config_.mutable_run_cmd(), "cmp '" + input.string() + "' - < \"$FILE\"");
   config_.mutable_run_cmd()->add_infile(input.string());
   (*config_.mutable_run_cmd()->mutable_env())["FILE"] = input.string();
+  config_.mutable_run_cmd()->add_argument("> /dev/stdout 2> /dev/null && test -e /dev/stderr");
   Executable executable(config_, directory_.path() / "sessions");
   double seconds = 0;
   ASSERT_THAT(executable.build(bitcode_, seconds), IsOk());

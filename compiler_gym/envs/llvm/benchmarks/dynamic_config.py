@@ -135,10 +135,10 @@ def with_dynamic_config(
     """Makes a program runnable, so that the ``Runtime`` observation measures it.
 
     The commands run in a scratch folder of the session, in the order build, pre_run, run, post_run.
-    Only the time of the run command is measured. Build and run are confined: they see that folder,
-    files that they name by absolute paths, and the programs and libraries of the system, but no
-    variables of this process. With ``env=UNCONFINED`` they may do anything, as the commands before
-    and after the run always may::
+    Only the time of the run command is measured. All but ``post_run`` are confined: they see that
+    folder, files that they name by absolute paths, and the programs and libraries of the system,
+    but no variables of this process. With ``env=UNCONFINED`` they may do anything, as the commands
+    after the run always may::
 
         program = make_benchmark("sort.c")
         program = with_dynamic_config(program, run=f"./a.out < {folder}/numbers.txt > sorted.txt")

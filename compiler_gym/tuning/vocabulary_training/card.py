@@ -116,16 +116,22 @@ def describe_entities(
     """Returns the table about the seed vectors of IR2Vec."""
     has_vector = np.linalg.norm(model.entities, axis=1) > 0
     asked = [each for each in held_out if has_vector[each[0]] and has_vector[each[1]]]
-    ranks = model.ranks(asked, {*trained, *asked})
+    known = {*trained, *asked}
+    new = sorted({*asked} - {*trained})
+    ranks = {
+        "learnt from": model.ranks(sorted({*asked} - {*new}), known),
+        "not learnt from": model.ranks(new, known),
+    }
     near, chance = _same_family(model, names)
     without = [name for name, has in zip(names, has_vector, strict=True) if not has]
     lines = [
         *_head("seed vectors", ("value",)),
         _row("triplets learnt from", [str(len(trained))]),
         _row("triplets of the validation files", [str(len(asked))]),
-        _row("of these, not learnt from", [str(len({*asked} - {*trained}))]),
-        _row("mean rank of the right tail among the wrong ones", [f"{ranks.mean():.2f}"]),
-        _row("right tail among the first ten", [_percent(float((ranks <= 10).mean()))]),
+        *(
+            _row(f"{title}: number, mean rank of the right tail, among the first ten", [_ranks(it)])
+            for title, it in ranks.items()
+        ),
         _row("nearest opcode is of the same family", [_percent(near)]),
         _row("the same by chance", [_percent(chance)]),
         _row("entities without a vector", [f"{len(without)}: {', '.join(without)}"]),
@@ -150,6 +156,12 @@ def _same_family(model: Translations, names: Sequence[str]) -> tuple[float, floa
     sizes = np.bincount(families)
     chance = (sizes * (sizes - 1)).sum() / max(len(members) * (len(members) - 1), 1)
     return float(same.mean()), float(chance)
+
+
+def _ranks(ranks: np.ndarray) -> str:
+    if not ranks.size:
+        return "0"
+    return f"{ranks.size}, {ranks.mean():.2f}, {_percent(float((ranks <= 10).mean()))}"
 
 
 def _percent(share: float) -> str:

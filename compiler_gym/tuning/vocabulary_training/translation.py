@@ -40,7 +40,7 @@ class Translations:
         Returns:
             int64[asked]. The best rank is 1.
         """
-        heads, tails, relations = np.array(sorted(asked)).T
+        heads, tails, relations = np.array(sorted(asked), dtype=np.intp).reshape(-1, 3).T
         distances = _distances(self.entities[heads] + self.relations[relations], self.entities)
         right = distances[np.arange(len(tails)), tails]
         is_wrong = ~_known(known, len(self.entities), len(self.relations))[heads, relations]

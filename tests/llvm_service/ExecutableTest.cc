@@ -266,9 +266,8 @@ TEST_F(ExecutableTest, ALinkOfTheProgramLeadsNoLaterCommandOutside) {
   const std::string input = outside.path().string() + "/input";
   std::ofstream(input) << "kept";
   addCommand(config_.mutable_pre_run_cmd(), "mkdir -p inputs; echo new > inputs/input; true");
-  setCommand(config_.mutable_run_cmd(),
-             "rm -r inputs out.bc; ln -s " + outside.path().string() + " inputs; ln -s " + input +
-                 " out.bc; test -L inputs");
+  setCommand(config_.mutable_run_cmd(), "rm -r inputs out.bc; ln -s " + outside.path().string() +
+                                            " inputs; ln -s " + input + " out.bc; test -L inputs");
   ASSERT_THAT(build(), IsOk());
   ASSERT_THAT(run(), IsOk());
   EXPECT_THAT(run(), IsOk());

@@ -48,6 +48,14 @@ def site_data_path(relpath: str | Path = "") -> Path:
     return root / relpath
 
 
+def possible_site_data_path(relpath: str) -> Path | None:
+    """Returns a path below the directory of datasets; None if that cannot be made."""
+    try:
+        return site_data_path(relpath)
+    except OSError:
+        return None
+
+
 def cache_path(relpath: str | Path = "") -> Path:
     """Returns a path below the cache directory, for files that can be created or downloaded again.
 

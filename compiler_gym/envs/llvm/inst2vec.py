@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from compiler_gym.util.runfiles_path import runfiles_path, site_data_path
+from compiler_gym.util.runfiles_path import possible_site_data_path, runfiles_path
 
 # Vocabularies of inst2vec: the statements that have an embedding.
 
@@ -96,9 +96,10 @@ def find_vocabulary() -> Path:
     configured = os.environ.get(ENVIRONMENT_VARIABLE)
     if configured:
         return Path(configured)
-    folder = site_data_path(FOLDER)
-    has_dictionary = any((folder / name).is_file() for name in _DICTIONARIES)
-    return folder if has_dictionary else runfiles_path(_SHIPPED)
+    folder = possible_site_data_path(FOLDER)
+    if folder and any((folder / name).is_file() for name in _DICTIONARIES):
+        return folder
+    return runfiles_path(_SHIPPED)
 
 
 def load_vocabulary(folder: Path) -> Vocabulary:

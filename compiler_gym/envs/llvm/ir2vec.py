@@ -12,7 +12,7 @@ import numpy as np
 from compiler_gym.envs.llvm.specs import INST_COUNT_FEATURE_NAMES
 from compiler_gym.spaces import Box, SpaceSequence
 from compiler_gym.util import llvm_tools
-from compiler_gym.util.runfiles_path import runfiles_path, site_data_path
+from compiler_gym.util.runfiles_path import possible_site_data_path, runfiles_path
 from compiler_gym.views import ObservationSpaceSpec
 
 IR2VEC_VARIABLE = "COMPILER_GYM_IR2VEC_VOCABULARY"
@@ -68,8 +68,8 @@ def find_ir2vec_vocabulary() -> Path:
     configured = os.environ.get(IR2VEC_VARIABLE)
     if configured:
         return Path(configured).expanduser().absolute()
-    path = site_data_path(IR2VEC_FILE)
-    return path if path.is_file() else runfiles_path(_SHIPPED) / IR2VEC_FILE
+    path = possible_site_data_path(IR2VEC_FILE)
+    return path if path and path.is_file() else runfiles_path(_SHIPPED) / IR2VEC_FILE
 
 
 def ir2vec_options() -> list[str]:

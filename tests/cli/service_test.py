@@ -140,8 +140,9 @@ def test_facts_of_datasets(run, environment):
 
 
 def test_a_dataset_that_cannot_be_installed_leaves_the_others(run, environment, monkeypatch):
-    monkeypatch.setenv("COMPILER_GYM_SITE_DATA", str(environment / "file"))
-    (environment / "file").touch()
+    monkeypatch.setenv("COMPILER_GYM_SITE_DATA", str(environment / "data"))
+    (environment / "data" / "benchmark").mkdir(parents=True)
+    (environment / "data" / "benchmark" / "cbench-v1").touch()  # Where its folder would be.
     done = run("datasets", "install", "cbench-v1", "kernels-v0", code=1)
     assert "kernels-v0 is installed: 28 programs" in done.stdout
     assert done.stderr.startswith("benchmark://cbench-v1 failed: ")

@@ -30,11 +30,14 @@ KNOWN = frozenset(UNIT_SETTINGS) | frozenset(
         *("EXCLUDE", "EXCLUDE_FROM", "MAX_STACK_GROWTH", "WITHOUT"),
         # Set by compiler-gym build for compiler-gym-cc.
         *("BUILD", "RECORD", "SOLE"),
+        # A command of a benchmark that runs with all rights.
+        "CONFINED",
         # Set for programs that are loaded once and run many times.
         "STARTER",
         # Builds of the package from source, and its tests.
         *("LLVM_PREFIX", "SANITIZER", "THREAD_SANITIZER"),
-        *("CONFINEMENT", "EXACTNESS_SEED", "FUZZ_SECONDS", "FUZZ_SEED", "LONG_TESTS"),
+        *("CONFINE", "CONFINEMENT", "EXACTNESS_SEED"),
+        *("FUZZ_SECONDS", "FUZZ_SEED", "LONG_TESTS"),
     )
 )
 """The names of all variables."""

@@ -1,5 +1,6 @@
 """``compiler-gym search``: searches for passes that beat ``opt -Oz``."""
 
+import shlex
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -31,12 +32,17 @@ from compiler_gym.cli.sequence_search import (
     search_on_nodes,
 )
 from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets, get_llvm_datasets
+from compiler_gym.util.filesystem import atomic_file_write
 from compiler_gym.util.interrupts import INTERRUPTED
 
 _PROGRAMS = ("sha256", "json", "regex", "huffman", "fft", "containers")
 _SECONDS_BETWEEN_LINES = 5
 _HEADINGS = {"instructions": "insts", "bytes": "bytes"}
 _LESS = {"instructions": "have fewer instructions", "bytes": "have fewer bytes of code"}
+
+_COMMANDS = "commands.sh"
+# The end of the command of an environment, which names no files.
+_PLACES = "input.bc -o output.bc"
 
 Goal = Enum("Goal", {name: name for name in COSTS})
 
@@ -70,8 +76,8 @@ def search(
     since it also marks functions for size. The command optimize compares with clang.
 
     opt repeats each result, byte for byte. The output folder has NAME.input.bc and NAME.bc for each
-    program: before and after the passes. Ctrl-C ends the search and prints the best results so far;
-    with --ray, those of finished programs.
+    program, before and after the passes, and commands.sh with the commands of opt. Ctrl-C ends the
+    search and prints the best results so far; with --ray, those of finished programs.
 
     \b
     Examples:
@@ -99,7 +105,7 @@ def search(
         print_json([_as_json(game) for game in games])
     else:
         show(_table(games))
-        _print_report(games, finished)
+        _print_report(games, finished, output_folder)
     if not finished:
         raise typer.Exit(INTERRUPTED)
     failed = [game for game in games if game.error]
@@ -180,13 +186,27 @@ def _table(games: list[Game]) -> Any:
     return make_table(rows, "LLVM passes chosen by search, against opt -Oz")
 
 
-def _print_report(games: list[Game], finished: bool) -> None:
-    """Prints the commands that repeat the results."""
+def _write_commands(games: list[Game], path: Path) -> None:
+    """Writes a script with the commands of opt that make the results. They can be long."""
+    lines = ["# Makes the results of compiler-gym search again, with opt."]
     for game in games:
-        if game.bitcode is not None:
-            print_line(f"\n{game.name}: {game.bitcode} is made from {game.unoptimised} by")
-            print_line(f"  {game.commandline}")
-        elif game.commandline:
+        if game.bitcode is not None and game.commandline:
+            files = shlex.join([str(game.unoptimised), "-o", str(game.bitcode)])
+            lines += ["", f"# {game.name}", game.commandline.replace(_PLACES, files)]
+    with atomic_file_write(path, fileobj=True, mode="w") as file:
+        file.write("\n".join(lines) + "\n")
+
+
+def _print_report(games: list[Game], finished: bool, folder: Path) -> None:
+    """Prints where the commands are that repeat the results."""
+    if any(game.bitcode is not None for game in games):
+        path = folder / _COMMANDS
+        _write_commands(games, path)
+        print_line(
+            f"\nThe programs are in {folder}, and the opt commands that make them in {path}."
+        )
+    for game in games:
+        if game.bitcode is None and game.commandline:
             print_line(f"\n{game.name}, as far as the search came:")
             print_line(f"  {game.commandline}")
     if not finished:

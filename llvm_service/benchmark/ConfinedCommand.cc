@@ -235,22 +235,24 @@ Status statusOf(const ProcessResult& result, const LocalShellCommand& shell, dou
   return shell.statusOf(end);
 }
 
-Status runFreely(const LocalShellCommand& shell, const fs::path& folder, double& seconds) {
+}  // namespace
+
+Status runFreely(const Command& command, const fs::path& folder, double& seconds) {
+  const LocalShellCommand shell(command);
+  RETURN_IF_ERROR(shell.checkInfiles(folder));
   std::chrono::duration<double> wallTime{0};
   RETURN_IF_ERROR(shell.measure(wallTime, folder));
   seconds = wallTime.count();
   return shell.checkOutfiles(folder);
 }
 
-}  // namespace
-
 Status runConfined(const Command& command, const fs::path& folder, double& seconds) {
-  const LocalShellCommand shell(command);
-  RETURN_IF_ERROR(shell.checkInfiles(folder));
   const auto told = command.env().find(kConfinedVariable);
   if (told != command.env().end() && told->second == "no") {
-    return runFreely(shell, folder, seconds);
+    return runFreely(command, folder, seconds);
   }
+  const LocalShellCommand shell(command);
+  RETURN_IF_ERROR(shell.checkInfiles(folder));
   RETURN_IF_ERROR(checkVariables(command));
   const fs::path program = confiningProgram();
   if (!fs::exists(program)) {

@@ -29,4 +29,11 @@ namespace compiler_gym::llvm_service {
 [[nodiscard]] grpc::Status runConfined(const Command& command,
                                        const boost::filesystem::path& folder, double& seconds);
 
+/// Runs a command of a benchmark with all rights of the service.
+///
+/// @param command, folder, seconds As of runConfined(); the time includes the start of the shell.
+/// @return The errors of LocalShellCommand.
+[[nodiscard]] grpc::Status runFreely(const Command& command, const boost::filesystem::path& folder,
+                                     double& seconds);
+
 }  // namespace compiler_gym::llvm_service

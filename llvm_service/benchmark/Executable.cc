@@ -5,7 +5,6 @@
 #include <cstdlib>
 
 #include "compiler_gym/util/GrpcStatusMacros.h"
-#include "compiler_gym/util/Subprocess.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Config/llvm-config.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -21,7 +20,6 @@ namespace {
 namespace fs = boost::filesystem;
 using grpc::Status;
 using grpc::StatusCode;
-using util::LocalShellCommand;
 
 // The file names that build commands use.
 constexpr char kBitcodeName[] = "out.bc";
@@ -40,23 +38,11 @@ bool usesClang(const Command& command) {
   });
 }
 
-template <typename Commands>
-Status runAllConfined(const Commands& commands, const fs::path& directory) {
+template <typename Commands, typename Run>
+Status runAll(const Commands& commands, const fs::path& directory, Run run) {
   double seconds = 0;
   for (const Command& command : commands) {
-    RETURN_IF_ERROR(runConfined(command, directory, seconds));
-  }
-  return Status::OK;
-}
-
-// These are the user's own commands, which keep outputs anywhere.
-template <typename Commands>
-Status runAllFreely(const Commands& commands, const fs::path& directory) {
-  for (const Command& command : commands) {
-    const LocalShellCommand shell(command);
-    RETURN_IF_ERROR(shell.checkInfiles(directory));
-    RETURN_IF_ERROR(shell.checkCall(directory));
-    RETURN_IF_ERROR(shell.checkOutfiles(directory));
+    RETURN_IF_ERROR(run(command, directory, seconds));
   }
   return Status::OK;
 }
@@ -152,7 +138,7 @@ Status Executable::run(const RunCounts& counts, std::vector<double>& seconds) co
     return {StatusCode::INTERNAL, "The program has not been built"};
   }
   // An earlier run may have put links to other folders in the place of what they write.
-  RETURN_IF_ERROR(runAllConfined(config_.pre_run_cmd(), scratch_));
+  RETURN_IF_ERROR(runAll(config_.pre_run_cmd(), scratch_, runConfined));
   const CpuPin pin(counts.pinned != 0);
   const Command& command = config_.run_cmd();
   double runSeconds = 0;
@@ -163,7 +149,8 @@ Status Executable::run(const RunCounts& counts, std::vector<double>& seconds) co
     RETURN_IF_ERROR(runConfined(command, scratch_, runSeconds));
     seconds.push_back(runSeconds);
   }
-  return runAllFreely(config_.post_run_cmd(), scratch_);
+  // These are the user's own commands, which keep outputs anywhere.
+  return runAll(config_.post_run_cmd(), scratch_, runFreely);
 }
 
 }  // namespace compiler_gym::llvm_service

@@ -6,7 +6,8 @@ from typing import Any
 
 import typer
 
-from compiler_gym.cli.console import messages, print_json, print_line, print_table, progress_bar
+from compiler_gym.cli.console import print_json, print_line, print_table, progress_bar
+from compiler_gym.cli.failures import Failures
 from compiler_gym.cli.options import program_name
 from compiler_gym.evaluation import Evaluation, evaluate, load_policy
 from compiler_gym.evaluation.protocol import PredictingPolicy, imported
@@ -78,10 +79,13 @@ def evaluate_model(
         )
     else:
         _print(name, results)
-    failed = {program: why for each in results.values() for program, why in each.failed.items()}
-    for program, why in failed.items():
-        messages().print(f"{program} failed: {why}")
-    if failed or any(row.output == WRONG for each in results.values() for row in each.rows):
+    failures = Failures(len(programs))
+    for each in results.values():
+        failures.reasons.update(each.failed)
+    failures.print()
+    if failures.reasons or any(
+        row.output == WRONG for each in results.values() for row in each.rows
+    ):
         raise typer.Exit(1)
 
 

@@ -65,8 +65,13 @@ def files_by_package(datasets: Datasets, part: str) -> dict[str, list[str]]:
     """
     packages: dict[str, list[str]] = {}
     for uri in datasets.dataset(_OPENSOURCE).benchmark_uris(part):
-        packages.setdefault(uri.split("/")[3], []).append(uri)
+        packages.setdefault(opensource_package(uri), []).append(uri)
     return packages
+
+
+def opensource_package(uri: str) -> str:
+    """Returns the package of a file of ``opensource-v0``."""
+    return uri.split("/")[3]
 
 
 def breadth_first(

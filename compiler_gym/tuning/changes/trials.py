@@ -10,6 +10,7 @@ from functools import cached_property, reduce
 from pathlib import Path
 from typing import Any
 
+from compiler_gym.datasets.selection import opensource_package
 from compiler_gym.distributed.pool import Pool
 from compiler_gym.distributed.programs import Program
 from compiler_gym.distributed.task import Job, Outcome, name_of
@@ -353,7 +354,7 @@ def trials_in(row: Mapping[str, Any]) -> int:
 def packages_of(rows: Iterable[Mapping[str, Any]]) -> list[str]:
     """Returns the packages of ``opensource-v0`` that rows have programs of."""
     uris = (row["program"] for row in rows)
-    return sorted({uri.split("/")[3] for uri in uris if "//opensource-v0/" in uri})
+    return sorted({opensource_package(uri) for uri in uris if "//opensource-v0/" in uri})
 
 
 def write_card(folder: Path, command: str) -> None:
@@ -367,7 +368,7 @@ def write_card(folder: Path, command: str) -> None:
     trials = sum(map(trials_in, rows))
     versions = sorted({row["clang"] for row in rows})
     packages = sorted(
-        {row["program"].split("/")[3] for row in rows if "opensource" in row["program"]}
+        {opensource_package(row["program"]) for row in rows if "opensource" in row["program"]}
     )
     columns = (__doc__ or "").partition("\n\n")[2]
     (folder / _CARD).write_text(

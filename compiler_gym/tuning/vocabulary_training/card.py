@@ -5,13 +5,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
+from compiler_gym.datasets.selection import opensource_package
 from compiler_gym.envs.llvm.datasets.opensource_dataset import packages_of
 from compiler_gym.envs.llvm.inst2vec import Vocabulary
 from compiler_gym.tuning.vocabulary_training.corpus import (
     STATES,
     Corpus,
     Triplet,
-    package_of,
     share_known,
 )
 from compiler_gym.tuning.vocabulary_training.judgement import SWAPS, analogies, same_opcode
@@ -43,7 +43,7 @@ _FAMILIES = (
 def describe_data(corpus: Corpus) -> str:
     """Returns the section about the programs that were learnt from."""
     programs = corpus.programs
-    packages = sorted({package_of(each) for each in programs})
+    packages = sorted({opensource_package(each) for each in programs})
     facts = packages_of()
     licenses = Counter(facts[each].license for each in packages if each in facts)
     listed = ", ".join(f"{name} ({count})" for name, count in sorted(licenses.items()))

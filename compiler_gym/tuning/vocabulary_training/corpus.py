@@ -2,7 +2,6 @@
 
 import random
 import re
-import subprocess
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,10 +11,12 @@ from pathlib import Path
 
 import numpy as np
 
+from compiler_gym.datasets.selection import opensource_package
 from compiler_gym.envs.llvm.inst2vec import Inst2vecEncoder
 from compiler_gym.envs.llvm.llvm_env import LlvmEnv
 from compiler_gym.tuning.policies.policy import Policy
 from compiler_gym.util import llvm_tools
+from compiler_gym.util.commands import run_command
 
 STATES = ("source", "random", "optimised")
 """The states of each program: before any pass, after random passes, and after a shipped policy."""
@@ -229,10 +230,8 @@ def entity_names() -> tuple[str, ...]:
 
 def _run_tool(*words: str | Path) -> str:
     tool = llvm_tools.opt_path().with_name("llvm-ir2vec")
-    command = [tool, *words, "-o", "-"]
-    return subprocess.run(
-        command, check=True, capture_output=True, text=True, timeout=_TOOL_SECONDS
-    ).stdout
+    printed: str = run_command([tool, *words, "-o", "-"], _TOOL_SECONDS).stdout
+    return printed
 
 
 def share_known(samples: Iterable[Sample], is_known: np.ndarray) -> float:
@@ -260,18 +259,15 @@ def frequent_statements(corpus: Corpus, occurrences: int, packages: int) -> list
     found_in: dict[str, np.ndarray] = {}
     for sample in corpus.samples:
         counts += np.bincount(sample.statements, minlength=len(counts))
-        met = found_in.setdefault(package_of(sample.program), np.zeros(len(counts), dtype=bool))
+        met = found_in.setdefault(
+            opensource_package(sample.program), np.zeros(len(counts), dtype=bool)
+        )
         met[sample.statements] = True
     spread = np.sum(list(found_in.values()), axis=0)
     chosen = np.flatnonzero((counts >= occurrences) & (spread >= packages))
     return [
         statements[each] for each in sorted(chosen, key=lambda it: (-counts[it], statements[it]))
     ]
-
-
-def package_of(uri: str) -> str:
-    """Returns the package of a file of ``opensource-v0``."""
-    return uri.split("/")[3]
 
 
 def usual_triplets(triplets: Counter[Triplet], least: float) -> list[Triplet]:

@@ -261,7 +261,8 @@ def benchmark(
     files = files if isinstance(files, Mapping | str) else list(files)
     expected_files = _expected_files(files, expected)
     contents = _prepared(program)
-    links = _commands_for_files(run)
+    named = _named_files(run)
+    links = _commands_for_files(named)
     command = " && ".join([*links, run])
     options = (*LIBRARIES, *link)
     expectation = [] if expected is None else [expected.read_bytes()]
@@ -290,7 +291,7 @@ def benchmark(
                 link,
                 links,
                 round(timeout),
-                infiles=[str(path.absolute()) for path in _named_files(run)],
+                infiles=[str(path.absolute()) for path in named],
                 confined=confined,
             ),
         ),
@@ -330,10 +331,10 @@ def _prepared(contents: bytes) -> bytes:
         return (folder / "output.bc").read_bytes()
 
 
-def _commands_for_files(run: str) -> list[str]:
-    """Returns commands that make the files which a command names in another folder."""
+def _commands_for_files(paths: Sequence[Path]) -> list[str]:
+    """Returns commands that make files of the present folder in another one."""
     commands = []
-    for path in _named_files(run):
+    for path in paths:
         if path.parent != Path():
             commands.append(f"mkdir -p {shlex.quote(str(path.parent))}")
         commands.append(f"ln -sfn {shlex.quote(str(path.absolute()))} {shlex.quote(str(path))}")

@@ -200,7 +200,7 @@ def evaluate(
         common_random_numbers: Whether to give all programs the numbers of the seed itself. A policy
             that hardly looks at its observation then plays the same actions on all of them, so
             that the mean over programs is the luck of a single sequence.
-        cost: An observation space that is a number, of which less is better.
+        cost: An observation space that is a number, of which less is better. With ``baseline``.
         baseline: An observation space with the cost that it is compared with.
         max_episode_steps: The limit of steps of an episode.
         on_episode: Called after each episode with its row and the number of all episodes.
@@ -211,12 +211,17 @@ def evaluate(
         The rows, and why programs have none: those that cannot be compiled.
 
     Raises:
-        ValueError: The reward has no baseline and none is named, there is no such part, there are
-            no programs, or the policy takes masks and the environment has none.
+        ValueError: The reward has no baseline and none is named, only one of ``cost`` and
+            ``baseline`` is, there is no such part, there are no programs, or the policy takes masks
+            and the environment has none.
         TypeError: The policy is none of the above.
         BenchmarkInitError, ServiceError: No program can be compiled at all.
     """
     play = _player_of(policy, deterministic)
+    if (cost is None) != (baseline is None):
+        raise ValueError(
+            f"expected both cost= and baseline= or neither, got cost={cost!r}, baseline={baseline!r}"
+        )
     with gymnasium.make(env_id, max_episode_steps=max_episode_steps, **make_arguments) as env:
         compiler_env = _compiler_env(env)
         names = (cost, baseline) if cost and baseline else _costs_of(compiler_env)

@@ -173,6 +173,8 @@ def test_programs_of_a_part(env):
         (len, {"part": "tests"}, "got 'tests'"),
         (len, {"reward_space": "IrInstructionCount"}, "compares a cost with a baseline"),
         (len, {"benchmarks": []}, "expected at least one program"),
+        (len, {"cost": "IrInstructionCount"}, "baseline=None"),
+        (len, {"baseline": "IrInstructionCountOz"}, "cost=None"),
     ],
 )
 def test_wrong_arguments(policy, options, message):

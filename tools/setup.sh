@@ -77,6 +77,16 @@ install_packages() {
   ! command -v bazel >/dev/null || bazel shutdown >/dev/null 2>&1 || true
 }
 
+# Installs with uv, which loads and compiles several packages at once. It has no settings of pip's but
+# the index; where that is not enough, pip itself installs.
+python_packages() {
+  local pip=(.venv/bin/python3 -m pip) index
+  index=$("${pip[@]}" config get global.index-url 2>/dev/null) || index=${PIP_INDEX_URL:-}
+  "${pip[@]}" install --disable-pip-version-check --requirement=third_party/installer_requirements.txt
+  env ${index:+UV_DEFAULT_INDEX="$index"} UV_SYSTEM_CERTS=1 UV_NO_CACHE=1 .venv/bin/uv pip install \
+    --compile-bytecode --python=.venv/bin/python3 "$@" || "${pip[@]}" install "$@"
+}
+
 install_python_packages() {
   local stamp=.venv/requirements.txt
   if [ -x .venv/bin/python3 ]; then
@@ -88,8 +98,7 @@ install_python_packages() {
   "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
     fail "expected Python 3.11 or newer, got $("$python" --version); try PYTHON=python3.11 tools/setup.sh"
   [ -x .venv/bin/python3 ] || "$python" -m venv .venv
-  with_progress "setup: Python packages in .venv" \
-    .venv/bin/python3 -m pip install --disable-pip-version-check "${requirements[@]/#/--requirement=}"
+  with_progress "setup: Python packages in .venv" python_packages "${requirements[@]/#/--requirement=}"
   cat "${requirements[@]}" > "$stamp"
 }
 

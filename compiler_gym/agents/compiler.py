@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Literal
 
+from cachetools import LRUCache
+
 import compiler_gym
 from compiler_gym.agents.limits import Limits
 from compiler_gym.agents.problems import AgentError, text_of
@@ -110,7 +112,7 @@ class Compiler:
             env.close()
             raise
         self.action_space = env.action_space
-        self._right: OrderedDict[tuple[str, ...], Verdict] = OrderedDict()
+        self._right: LRUCache[tuple[str, ...], Verdict] = LRUCache(_MAX_VERDICTS)
         self._running: dict[tuple[str, ...], threading.Event] = {}
         self._originals: OrderedDict[str, Original] = OrderedDict()
         self._last_call = 0.0
@@ -153,8 +155,6 @@ class Compiler:
             with self._lock:
                 if verdict.is_right:
                     self._right[key] = verdict
-                while len(self._right) > _MAX_VERDICTS:
-                    self._right.popitem(last=False)
             return verdict
         finally:
             with self._lock:

@@ -3,14 +3,15 @@
 import copy
 import hashlib
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import suppress
 from functools import total_ordering
 from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple, Protocol, TypeVar
 
+from cachetools import LRUCache
 from typing_extensions import Self
 
 from compiler_gym.datasets.uri import BenchmarkUri
@@ -360,6 +361,10 @@ _CLOCK_TICK_NANOSECONDS = 50_000_000
 _OVERHEAD_BYTES = 4096
 
 
+def _size(benchmark: Benchmark) -> int:
+    return benchmark.memory_bytes() + _OVERHEAD_BYTES
+
+
 class KeptBenchmarks:
     """A cache of the most recently used benchmarks. It is thread-safe.
 
@@ -368,9 +373,7 @@ class KeptBenchmarks:
     """
 
     def __init__(self, max_bytes: int):
-        self._max_bytes = max_bytes
-        self._bytes = 0
-        self._benchmarks: OrderedDict[Hashable, Benchmark] = OrderedDict()
+        self._benchmarks: LRUCache[Hashable, Benchmark] = LRUCache(max_bytes, _size)
         self._lock = Lock()
 
     def get(self, key: Hashable | None, make: Callable[[], Benchmark]) -> Benchmark:
@@ -388,21 +391,15 @@ class KeptBenchmarks:
             return make()
         with self._lock:
             benchmark = self._benchmarks.get(key)
-            if benchmark is not None:
-                self._benchmarks.move_to_end(key)
         if benchmark is None:
             benchmark = make().copy()
             self._keep(key, benchmark)
         return benchmark.copy()
 
     def _keep(self, key: Hashable, benchmark: Benchmark) -> None:
-        with self._lock:
-            if key in self._benchmarks:
-                return
-            self._benchmarks[key] = benchmark
-            self._bytes += _size(benchmark)
-            while self._bytes > self._max_bytes:
-                self._bytes -= _size(self._benchmarks.popitem(last=False)[1])
+        # A program that is larger than the cache is an error of it.
+        with self._lock, suppress(ValueError):
+            self._benchmarks.setdefault(key, benchmark)
 
 
 KEPT = KeptBenchmarks(_MAX_BYTES)
@@ -422,7 +419,3 @@ def fingerprint_of_file(path: Path) -> tuple[Hashable, ...] | None:
         return None
     times = (status.st_mtime_ns, status.st_ctime_ns)
     return (str(path), status.st_dev, status.st_ino, status.st_size, *times)
-
-
-def _size(benchmark: Benchmark) -> int:
-    return benchmark.memory_bytes() + _OVERHEAD_BYTES

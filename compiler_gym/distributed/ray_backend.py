@@ -5,13 +5,13 @@ import os
 import re
 import secrets
 import socket
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Any
 
+from cachetools import LRUCache
 from typing_extensions import override
 
 from compiler_gym.distributed.backend import Backend, Handle, Lost, PoolError
@@ -135,7 +135,7 @@ class RayBackend(Backend):
         else:
             _check_connection(self.ray, address)
         self._actor_class = self.ray.remote(**_ACTOR_OPTIONS)(RayWorker)
-        self._references: OrderedDict[str, Any] = OrderedDict()
+        self._references: LRUCache[str, Any] = LRUCache(_KEPT_BLOBS)
         self._handles: set[_RayHandle] = set()
         metrics = require("ray.util.metrics")
         self._gauges = {
@@ -147,9 +147,6 @@ class RayBackend(Backend):
         """Returns a reference to data in the object store, where it is put once."""
         if digest not in self._references:
             self._references[digest] = self.ray.put(data)
-            if len(self._references) > _KEPT_BLOBS:
-                self._references.popitem(last=False)
-        self._references.move_to_end(digest)
         return self._references[digest]
 
     @override

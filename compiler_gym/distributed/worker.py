@@ -7,10 +7,11 @@ import pickle
 import platform
 import socket
 import time
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from cachetools import LRUCache
 
 import compiler_gym
 from compiler_gym.datasets import Benchmark
@@ -54,7 +55,7 @@ class Worker:
     def __init__(self) -> None:
         self._envs: dict[str, Any] = {}
         self._blobs: Mapping[str, bytes] = {}
-        self._programs: OrderedDict[str, Benchmark] = OrderedDict()
+        self._programs: LRUCache[str, Benchmark] = LRUCache(_KEPT_PROGRAMS)
         self._tasks = 0
 
     def hello(self) -> Hello:
@@ -114,8 +115,6 @@ class Worker:
         """Returns the program whose message is the data of a digest."""
         if digest not in self._programs:
             self._programs[digest] = Benchmark(BenchmarkProto.FromString(self.blob(digest)))
-            if len(self._programs) > _KEPT_PROGRAMS:
-                self._programs.popitem(last=False)
         return self._programs[digest]
 
     def close(self) -> None:

@@ -220,7 +220,8 @@ def evaluate(
     play = _player_of(policy, deterministic)
     if (cost is None) != (baseline is None):
         raise ValueError(
-            f"expected both cost= and baseline= or neither, got cost={cost!r}, baseline={baseline!r}"
+            "expected both cost= and baseline=, or neither, "
+            f"got cost={cost!r}, baseline={baseline!r}"
         )
     with gymnasium.make(env_id, max_episode_steps=max_episode_steps, **make_arguments) as env:
         compiler_env = _compiler_env(env)

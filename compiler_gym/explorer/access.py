@@ -9,11 +9,12 @@ import ipaddress
 import re
 import socket
 import time
-from collections import Counter, OrderedDict
+from collections import Counter
 from typing import Any
 from urllib.parse import urlsplit
 
 import uvicorn
+from cachetools import LRUCache
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -130,7 +131,7 @@ class Access:
         self._hosts = hosts | {_name_of(public_name)} if public_name else hosts
         self._limits = limits
         self._public_origin = f"https://{public_name}" if public_name else None
-        self._visits: OrderedDict[str, tuple[float, int]] = OrderedDict()
+        self._visits: LRUCache[str, tuple[float, int]] = LRUCache(_MAX_VISITORS)
         self._open: Counter[tuple[str, str]] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -180,12 +181,10 @@ class Access:
 
     def _count(self, visitor: str) -> None:
         now = time.monotonic()
-        began, count = self._visits.pop(visitor, (now, 0))
+        began, count = self._visits.get(visitor, (now, 0))
         if now - began >= 60:
             began, count = now, 0
         self._visits[visitor] = (began, count + 1)
-        while len(self._visits) > _MAX_VISITORS:
-            self._visits.popitem(last=False)
         if count >= self._limits.requests_per_minute:
             raise ExplorerError(
                 "limit",

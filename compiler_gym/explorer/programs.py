@@ -3,8 +3,9 @@
 import hashlib
 import itertools
 import threading
-from collections import OrderedDict
 from dataclasses import dataclass, field
+
+from cachetools import LRUCache
 
 from compiler_gym.datasets import Benchmark, BenchmarkSource
 from compiler_gym.envs.llvm.datasets.kernels_dataset import KERNELS_PATH
@@ -43,9 +44,8 @@ class Programs:
     """
 
     def __init__(self, limit: int):
-        self._limit = limit
         self._lock = threading.Lock()
-        self._recent: OrderedDict[str, Program] = OrderedDict()
+        self._recent: LRUCache[str, Program] = LRUCache(limit)
         self._own: dict[str, Program] = {}  # By URI.
 
     def find(self, id: str) -> Program | None:
@@ -54,16 +54,12 @@ class Programs:
             for program in self._own.values():
                 if id == program.message.id:
                     return program
-            if id in self._recent:
-                self._recent.move_to_end(id)
             return self._recent.get(id)
 
     def add(self, program: Program) -> None:
         """Adds a program, and drops those that have not been used for longest."""
         with self._lock:
             self._recent[program.message.id] = program
-            while len(self._recent) > self._limit:
-                self._recent.popitem(last=False)
 
     def find_own(self, uri: str) -> Program | None:
         """Returns the owner's program with a URI; None if there is none."""

@@ -8,10 +8,12 @@ out: the lines that are shown are exact.
 import re
 import shlex
 import threading
-from collections import OrderedDict, defaultdict, deque
+from collections import defaultdict, deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from cachetools import LRUCache
 
 from compiler_gym.explorer import messages
 from compiler_gym.explorer.machine_code import SOURCE_NAME, disassembled
@@ -61,7 +63,7 @@ class SourceLines:
         self._bench = bench
         self._tools = bench.tools
         self._lock = threading.Lock()
-        self._kept: OrderedDict[tuple[str, tuple[str, ...]], bytes] = OrderedDict()
+        self._kept: LRUCache[tuple[str, tuple[str, ...]], bytes] = LRUCache(_MAX_KEPT)
 
     def lines(self, state: messages.State) -> messages.Lines:
         """Returns the line of the source behind each line of the IR and of the machine code.
@@ -160,7 +162,6 @@ class SourceLines:
         key = (program, tuple(actions))
         with self._lock:
             if key in self._kept:
-                self._kept.move_to_end(key)
                 return self._kept[key]
         with self._tools.folder() as folder:
             made = self._compiled(source, folder)
@@ -168,8 +169,6 @@ class SourceLines:
                 made, _ = self._tools.run([*self._opt(actions), "-o", "-"], folder, made)
         with self._lock:
             self._kept[key] = made
-            while len(self._kept) > _MAX_KEPT:
-                self._kept.popitem(last=False)
         return made
 
     def _compiled(self, source: _Source, folder: Path) -> bytes:

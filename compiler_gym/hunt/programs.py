@@ -1,11 +1,11 @@
 """The programs of a hunt."""
 
 import shutil
-from collections import OrderedDict
 from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
+from cachetools import LRUCache
 
 from compiler_gym.datasets import Benchmark, BenchmarkUri, Dataset, Datasets
 from compiler_gym.envs.llvm.benchmarks.bitcode import assemble
@@ -70,7 +70,7 @@ class Programs:
             uri if BenchmarkUri.from_string(uri).path.strip("/") else datasets.require(uri)
             for uri in uris
         ]
-        self._verdicts: OrderedDict[str, str | None] = OrderedDict()
+        self._verdicts: LRUCache[str, str | None] = LRUCache(_MAX_REMEMBERED)
 
     def draw(self, rng: np.random.Generator) -> Benchmark:
         """Returns a program.
@@ -95,8 +95,6 @@ class Programs:
             error = wrong_output(benchmark, unoptimised, unoptimised)
             verdict = None if error is None else f"{error.type} without any pass"
             self._verdicts[uri] = verdict
-            if len(self._verdicts) > _MAX_REMEMBERED:
-                self._verdicts.popitem(last=False)
             return verdict
         return self._verdicts[uri]
 

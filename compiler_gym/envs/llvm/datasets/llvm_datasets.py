@@ -1,10 +1,11 @@
 """The datasets of the LLVM environments, including the user's own programs."""
 
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from threading import Lock
 from typing import ClassVar
+
+from cachetools import LRUCache
 
 from compiler_gym.datasets import Benchmark, BenchmarkUri, BenchmarkWithSource, Dataset, Datasets
 from compiler_gym.datasets.datasets import benchmark_of_file
@@ -64,16 +65,13 @@ class LlvmDatasets(Datasets):
 
     def __init__(self, datasets: Iterable[Dataset] = ()):
         super().__init__(datasets)
-        self._remembered: OrderedDict[str, Benchmark] = OrderedDict()
+        self._remembered: LRUCache[str, Benchmark] = LRUCache(_MAX_REMEMBERED)
 
     def remember(self, benchmark: Benchmark) -> None:
         """Stores a benchmark by its URI."""
         uri = str(benchmark.uri)
         with _REMEMBERING:
             self._remembered[uri] = benchmark
-            self._remembered.move_to_end(uri)
-            if len(self._remembered) > _MAX_REMEMBERED:
-                self._remembered.popitem(last=False)
 
     def benchmark(self, uri: str | BenchmarkUri) -> Benchmark:
         """Returns the benchmark of a URI. For file names, errors say how to use the file."""

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import sys
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -14,6 +15,7 @@ __all__ = [
     "descendants",
     "is_asleep",
     "is_running",
+    "python_environment",
     "wait_until",
 ]
 
@@ -43,6 +45,11 @@ def command_lines(pids: Iterable[int]) -> list[str]:
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
             found.append(Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " "))
     return found
+
+
+def python_environment(**more: str) -> dict[str, str]:
+    """The environment of a Python program that imports what this one does."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **more}
 
 
 def wait_until(condition: Callable[[], object]) -> None:

@@ -8,7 +8,7 @@
 
 #include "tests/fuzzing/Fuzzing.h"
 #include "tests/service/runtime/DirectClient.h"
-#include "tests/service/runtime/IsolatedServiceFixture.h"
+#include "tests/service/runtime/ToyServiceFixture.h"
 
 namespace compiler_gym::fuzzing {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "compiler_gym/service/proto/compiler_gym_service.grpc.pb.h"
 #include "tests/fuzzing/Fuzzing.h"
-#include "tests/service/runtime/IsolatedServiceFixture.h"
+#include "tests/service/runtime/ToyServiceFixture.h"
 
 namespace compiler_gym::fuzzing {
 namespace {

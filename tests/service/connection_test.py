@@ -3,7 +3,6 @@
 import os
 import signal
 import time
-from pathlib import Path
 
 import grpc
 import pytest
@@ -84,47 +83,30 @@ def test_unreachable_address():
         CompilerGymServiceConnection("127.0.0.1:1", opts)
 
 
-def test_missing_executable():
-    with pytest.raises(FileNotFoundError):
-        CompilerGymServiceConnection(Path("/no/such/service"))
-
-
-def test_an_executable_that_exits_is_tried_once(tmp_path):
-    path = tmp_path / "service"
-    path.write_text(f"#!/bin/sh\necho started >> {tmp_path}/log\nexit 1\n")
-    path.chmod(0o700)
-    with pytest.raises(ServiceInitError, match="exited with code 1"):
-        CompilerGymServiceConnection(path)
-    assert (tmp_path / "log").read_text() == "started\n"
-
-
-def test_an_executable_that_crashes_is_tried_again(tmp_path):
+@pytest.mark.parametrize(
+    ("script", "starts", "match"),
+    [
+        ("exit 1", 1, "code 1"),
+        ("kill -ABRT $$", 2, "SIGABRT"),
+        ('[ $(wc -l < log) -lt 2 ] && kill -ABRT $$\nexec SERVICE "$@"', 2, None),
+    ],
+)
+def test_an_executable_that_crashes_is_tried_again(tmp_path, monkeypatch, script, starts, match):
+    """One that exits is not."""
+    monkeypatch.chdir(tmp_path)
     path = tmp_path / "service"
     path.write_text(
-        f"#!/bin/sh\necho started >> {tmp_path}/log\n"
-        f'[ $(wc -l < {tmp_path}/log) -lt 3 ] && kill -ABRT $$\nexec {toy_service()} "$@"\n'
+        f"#!/bin/sh\necho started >> log\n{script}\n".replace("SERVICE", str(toy_service()))
     )
     path.chmod(0o700)
-    with CompilerGymServiceConnection(path) as connection:
-        assert version(connection) == "toy 1.0"
-    assert (tmp_path / "log").read_text() == "started\n" * 3
-
-
-def test_attempts_are_limited(tmp_path):
-    path = tmp_path / "service"
-    path.write_text(f"#!/bin/sh\necho started >> {tmp_path}/log\nkill -ABRT $$\n")
-    path.chmod(0o700)
-    with pytest.raises(ServiceInitError, match="SIGABRT"):
-        CompilerGymServiceConnection(path, ConnectionOpts(init_max_attempts=2))
-    assert (tmp_path / "log").read_text() == "started\n" * 2
-
-
-def test_errors_of_the_service(connection):
-    stub = connection.stub
-    with pytest.raises(ValueError, match="URI"):
-        connection(stub.StartSession, StartSessionRequest())
-    with pytest.raises(TypeError):
-        connection(stub.GetVersion, "not a message")
+    opts = ConnectionOpts(init_max_attempts=2)
+    if match is None:
+        with CompilerGymServiceConnection(path, opts) as connection:
+            assert version(connection) == "toy 1.0"
+    else:
+        with pytest.raises(ServiceInitError, match=match):
+            CompilerGymServiceConnection(path, opts)
+    assert (tmp_path / "log").read_text() == "started\n" * starts
 
 
 def test_timeout():
@@ -167,20 +149,17 @@ def test_close_with_open_sessions():
         connection.close()
 
 
-def test_restart(connection):
+@pytest.mark.parametrize("has_crashed", [False, True])
+def test_restart(connection, has_crashed):
     old = connection.service.pid
+    if has_crashed:
+        os.kill(old, signal.SIGKILL)
     connection.sent_benchmarks["a"] = b"b"
     connection.restart()
     assert connection.service.pid != old
     assert not is_running(old)
     assert version(connection) == "toy 1.0"
     assert connection.sent_benchmarks == {}
-
-
-def test_restart_after_a_crash(connection):
-    os.kill(connection.service.pid, signal.SIGKILL)
-    connection.restart()
-    assert version(connection) == "toy 1.0"
 
 
 def test_the_last_user_closes():

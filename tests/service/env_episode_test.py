@@ -1,9 +1,6 @@
 """Episodes of environments with a service: reset, steps, observations, rewards, errors."""
 
 import inspect
-import os
-import subprocess
-import sys
 import time
 
 import numpy as np
@@ -37,11 +34,6 @@ def histogram(text: str) -> list[int]:
 
 
 class TestReset:
-    def test_action_space(self, env):
-        env.reset(action_space="Append")
-        observation, _, _, _ = env.step(" world")
-        assert observation == "hello world"
-
     def test_another_program_of_the_same_name(self, env):
         assert env.reset(benchmark=text_benchmark("one")) == "one"
         assert env.reset(benchmark=text_benchmark("two")) == "two"
@@ -143,17 +135,12 @@ class TestStep:
 
     def test_former_names_of_arguments(self, env):
         with pytest.warns(DeprecationWarning, match="observation_spaces") as warnings:
-            observations, rewards, _, _ = env.step(
-                APPEND_A, observations=["text"], rewards=["length"]
-            )
-        assert warnings[0].filename == __file__
-        assert (observations, rewards) == (["helloa"], [6])
-
-    def test_list_of_actions(self, env):
-        with pytest.warns(DeprecationWarning, match="multistep") as warnings:
-            observation, reward, _, _ = env.step([APPEND_A, APPEND_A])
-        assert warnings[0].filename == __file__
-        assert (observation, reward) == ("helloaa", 7)
+            result = env.step(APPEND_A, observations=["text"], rewards=["length"])
+            assert result[:2] == (["helloa"], [6])
+            assert env.multistep([], observations=["length"])[0] == [6]
+        with pytest.warns(DeprecationWarning, match="multistep") as more:
+            assert env.step([APPEND_A, APPEND_A])[0] == "helloaaa"
+        assert {warning.filename for warning in [*warnings, *more]} == {__file__}
 
     @pytest.mark.parametrize("spaces", ["text", ["texts"]])
     @pytest.mark.parametrize("kind", ["observation_spaces", "reward_spaces"])
@@ -217,11 +204,6 @@ class TestMultistep:
         assert env.observation["text"] == "hello"
         assert env.actions == []
 
-    def test_former_names_of_arguments(self, env):
-        with pytest.warns(DeprecationWarning, match="observation_spaces") as warnings:
-            assert env.multistep([], observations=["length"])[0] == [5]
-        assert warnings[0].filename == __file__
-
 
 class TestNames:
     def test_step(self, env):
@@ -235,25 +217,22 @@ class TestNames:
 
 
 class TestErrors:
-    @pytest.mark.parametrize("offset", [-1, 0, 10**30])
-    def test_action_out_of_range(self, env, offset):
-        size = int(env.action_space.n)
-        action = -1 if offset < 0 else size + offset
-        with pytest.raises(ValueError, match=rf"Action {action} .*\[0, {size}\).*'Edit'"):
+    @pytest.mark.parametrize(
+        ("action", "error", "match"),
+        [
+            (-1, ValueError, r"Action -1 .*\[0, 23\).*'Edit'"),
+            (23, ValueError, "Action 23 "),
+            (10**30, ValueError, "Action 10{30} "),
+            ("revers", ValueError, "'revers'.*'Edit'.*reverse"),
+            *(
+                (action, TypeError, "'Edit'")
+                for action in (None, b"reverse", 1.0, True, np.float32(1), {})
+            ),
+        ],
+    )
+    def test_no_action(self, env, action, error, match):
+        with pytest.raises(error, match=match):
             env.step(action)
-        assert env.in_episode
-        assert env.actions == []
-
-    @pytest.mark.parametrize("action", [None, b"reverse", 1.0, True, np.float32(1), {}])
-    def test_wrong_type_of_action(self, env, action):
-        with pytest.raises(TypeError, match=r"is not an integer.*'Edit'"):
-            env.step(action)
-        assert env.in_episode
-        assert env.actions == []
-
-    def test_unknown_name_of_an_action(self, env):
-        with pytest.raises(ValueError, match=r"'revers' is not in the space 'Edit'.*reverse"):
-            env.step("revers")
         assert env.in_episode
         assert env.actions == []
 
@@ -358,15 +337,6 @@ class TestViews:
         assert bytes(env.observation["bytes"]) == b"hello"
         np.testing.assert_allclose(env.observation["ratios"], [0.2, 0.2, 0.4, 0.2])
 
-    def test_observations_are_not_actions(self, env):
-        env.step(APPEND_A)
-        assert env.observation["text"] == "helloa"
-        assert env.actions == [APPEND_A]
-
-    def test_unknown_observation(self, env):
-        with pytest.raises(KeyError, match="lengths"):
-            env.observation["lengths"]
-
     def test_view_of_a_deleted_environment(self):
         env = make_toy_env()
         env.reset()
@@ -419,21 +389,3 @@ def test_members_before_the_first_reset(wrap):
             env.state  # noqa: B018
         env.reset()
         assert hasattr(env, "state")
-
-
-def test_nothing_is_said_at_exit():
-    program = """
-from tests.service.toy_service import make_toy_env
-env = make_toy_env()
-env.reset()
-env.step(3)
-fork = env.fork()
-"""
-    done = subprocess.run(
-        [sys.executable, "-X", "dev", "-W", "error::ResourceWarning", "-c", program],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stderr == ""

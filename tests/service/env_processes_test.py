@@ -1,6 +1,5 @@
 """Environments in another process than the one that made them."""
 
-import os
 import pickle
 import subprocess
 import sys
@@ -8,12 +7,14 @@ import sys
 import pytest
 
 from compiler_gym.compiler_env_state import CompilerEnvState
+from tests.processes import python_environment
 from tests.service.toy_service import HELLO, make_toy_env, toy_service
 
 # A process of its own, because forking that of the tests would be at the mercy of gRPC's handlers.
 SCRIPT = """
 import os, sys
 from compiler_gym.service import ClientServiceCompilerEnv
+from tests.processes import python_environment
 from tests.service.toy_service import HELLO, make_toy_env
 
 USES = {
@@ -59,16 +60,7 @@ print("undisturbed")
 """
 
 
-REFUSED = [
-    "step",
-    "multistep",
-    "observation",
-    "fork",
-    "validate",
-    "send_param",
-    "service",
-    "reset",
-]
+REFUSED = ["step", "multistep", "observation", "fork", "validate", "send_param", "service", "reset"]
 
 
 def test_inherited_environments_are_refused():
@@ -87,10 +79,9 @@ def test_inherited_environments_can_be_let_go(uses):
 
 def in_forked_process(*uses: str) -> list[str]:
     """Uses an environment in a fork of the process that made it; returns what both say then."""
-    path = os.pathsep.join(filter(None, sys.path))
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, *uses],
-        env={**os.environ, "PYTHONPATH": path, "TOY_SERVICE": str(toy_service())},
+        env=python_environment(TOY_SERVICE=str(toy_service())),
         capture_output=True,
         text=True,
         timeout=250,

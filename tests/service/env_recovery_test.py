@@ -1,8 +1,6 @@
 """Tests of environments whose service fails: recovery and cleanup."""
 
-import os
 import re
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -17,7 +15,7 @@ from compiler_gym.service import (
     ConnectionOpts,
 )
 from compiler_gym.service.proto import EndSessionRequest
-from tests.processes import is_running, wait_until
+from tests.processes import is_running, python_environment, wait_until
 from tests.service.fake_service import FakeService
 from tests.service.service_program import ServiceProgram
 from tests.service.toy_service import (
@@ -58,13 +56,6 @@ class TestKilledService:
         assert not env.in_episode
         assert env.actions == [APPEND_A, NO_OP]
         assert list(cache_root.iterdir()) == []
-
-    def test_reset_recovers(self, env):
-        pid = kill_service(env)
-        env.step(NO_OP)
-        assert env.reset() == "hello"
-        assert env.service.service.pid != pid
-        assert env.step(APPEND_A)[:3] == ("helloa", 6, False)
 
     def test_observation(self, env):
         kill_service(env)
@@ -123,11 +114,6 @@ class TestTimeouts:
         # Without isolation the service would hang on, and nobody else needs it.
         assert is_running(pid) == is_kept
         assert env.reset() == "hello"
-
-    def test_step_in_time(self, env):
-        env.send_param("toy.set_sleep_milliseconds", "100")
-        assert not env.step(SLEEP, timeout=30)[2]
-        assert env.step(SLEEP, timeout=0.01)[3]["error_type"] == "TimeoutError"
 
     @pytest.mark.parametrize("delay", [0.2, 1000])
     def test_reset(self, delay):
@@ -242,11 +228,11 @@ def test_ended_sessions_are_not_ended_twice(env):
 
 # Prints the process id and working directory of the service, then follows the last line.
 CLIENT = """
-import os, signal, sys, time
+import sys, time
 from tests.service.toy_service import make_toy_env
 env = make_toy_env()
 env.reset()
-env.fork()
+fork = env.fork()
 service = env.service.service
 print(service.pid, service.working_dir, flush=True)
 {end}
@@ -254,32 +240,19 @@ print(service.pid, service.working_dir, flush=True)
 
 
 def run_client(end: str) -> tuple[int, Path, subprocess.Popen]:
-    environment = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join(sys.path),
-        "TOY_SERVICE": str(toy_service()),
-    }
     client = subprocess.Popen(
-        [sys.executable, "-c", CLIENT.format(end=end)],
+        [sys.executable, "-X", "dev", "-W", "error::ResourceWarning", "-c", CLIENT.format(end=end)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env=environment,
+        env=python_environment(TOY_SERVICE=str(toy_service())),
     )
     pid, path = client.stdout.readline().split()
     return int(pid), Path(path), client
 
 
 class TestLeaks:
-    def test_after_close(self, cache_root):
-        env = make_toy_env()
-        env.reset()
-        fork = env.fork()
-        pid = env.service.service.pid
-        env.close()
-        fork.close()
-        assert not is_running(pid)
-        assert list(cache_root.iterdir()) == []
+    """See also no_traces_test, where clients end in the middle of a step."""
 
     @pytest.mark.parametrize(
         "end", ["", "sys.exit(3)", "raise KeyboardInterrupt", "env.service.restart()"]
@@ -289,15 +262,8 @@ class TestLeaks:
         _, errors = client.communicate(timeout=100)
         assert not is_running(pid)
         assert list(cache_root.iterdir()) == []
+        assert errors == "" or end not in ("", "sys.exit(3)")
         assert re.search("Exception ignored|Fatal", errors) is None
-
-    def test_after_interrupt(self, cache_root):
-        pid, path, client = run_client("env.step(11)")
-        wait_until(lambda: any(path.rglob("asleep")))
-        client.send_signal(signal.SIGINT)
-        client.communicate(timeout=100)
-        assert not is_running(pid)
-        assert list(cache_root.iterdir()) == []
 
     def test_after_the_client_is_killed(self, cache_root):
         pid, path, client = run_client("time.sleep(1000)")
@@ -311,10 +277,3 @@ class TestLeaks:
         other.communicate(timeout=100)
         assert other_path != path
         assert list(cache_root.iterdir()) == []
-
-    def test_after_the_client_is_killed_in_the_middle_of_a_step(self):
-        pid, path, client = run_client("env.step(11)")
-        wait_until(lambda: any(path.rglob("asleep")))
-        client.kill()
-        client.communicate()
-        wait_until(lambda: not is_running(pid))

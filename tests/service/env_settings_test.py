@@ -11,7 +11,7 @@ from compiler_gym.service import ClientServiceCompilerEnv
 from compiler_gym.service.proto import Event
 from compiler_gym.service.proto.py_converters import ServiceMessageConverters
 from compiler_gym.spaces import Box, NamedDiscrete, Reward
-from compiler_gym.views import ObservationView, RewardView
+from compiler_gym.views import RewardView
 from tests.service.toy_service import HELLO, ToyDataset, make_toy_env, text_benchmark, toy_service
 
 APPEND_A, NO_OP, END = 3, 4, 5
@@ -34,10 +34,25 @@ def env(shared_env):
 @pytest.mark.parametrize("kind", ["observation", "reward", "action"])
 @pytest.mark.parametrize("names", [["text", "length"], ("length",)])
 def test_several_names_of_spaces(env, kind, names):
-    with pytest.raises(TypeError, match=rf"the name of one {kind} space, got [\[(]'.*'"):
+    with pytest.raises(TypeError, match=f"one {kind} space"):
         setattr(env, f"{kind}_space", names)
-    with pytest.raises(TypeError, match=rf"the name of one {kind} space, got [\[(]'.*'"):
+    with pytest.raises(TypeError, match=f"one {kind} space"):
         env.reset(**{f"{kind}_space": names})
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "near"),
+    [
+        ("observation", "histogran", "histogram"),
+        ("reward", "lenght", "length"),
+        ("action", "Edits", "Edit"),
+    ],
+)
+def test_unknown_space(env, kind, name, near):
+    before = getattr(env, f"{kind}_space")
+    with pytest.raises(LookupError, match=f"'{name}'.*{near}"):
+        setattr(env, f"{kind}_space", name)
+    assert getattr(env, f"{kind}_space") == before
 
 
 class Constant(Reward):
@@ -67,11 +82,6 @@ class TestObservationSpace:
         env.observation_space_spec = "text"
         assert env.step(NO_OP)[0] == "hello"
 
-    def test_unknown(self, env):
-        with pytest.raises(LookupError, match=r"'histogran'.*histogram"):
-            env.observation_space = "histogran"
-        assert env.observation_space_spec == "text"
-
     def test_derived(self):
         derived = {
             "id": "shout",
@@ -85,12 +95,6 @@ class TestObservationSpace:
                 "HELLOA",
                 "helloa",
             ]
-
-    def test_view_can_be_replaced(self, env):
-        view = env.observation
-        env.observation = ObservationView(view._raw_step, view.spaces.values())
-        assert env.step(NO_OP)[0] == "hello"
-        env.observation = view
 
 
 class TestRewardSpace:
@@ -126,11 +130,6 @@ class TestRewardSpace:
         env.reward_space = "length"
         del env.reward.spaces["constant"]
 
-    def test_unknown(self, env):
-        with pytest.raises(LookupError, match=r"'lenght'.*length"):
-            env.reward_space = "lenght"
-        assert env.reward_space == "length"
-
     def test_episode_reward_can_be_set(self, env):
         env.episode_reward = 10
         env.step(APPEND_A)
@@ -165,10 +164,6 @@ class TestActionSpace:
             env.action_space = env.action_spaces[1]
             env.reset()
             assert env.step("!")[0] == "hello!"
-
-    def test_unknown(self, env):
-        with pytest.raises(LookupError, match=r"'Edits'.*Edit"):
-            env.action_space = "Edits"
 
     def test_text_of_actions(self, env):
         env.multistep([APPEND_A, NO_OP])

@@ -4,18 +4,14 @@ import signal
 
 import pytest
 
+from compiler_gym import errors
+from compiler_gym.errors import ServiceIsClosed
 from compiler_gym.service import ConnectionOpts
+from compiler_gym.service import connection as former
 from compiler_gym.service.connection import (
     CompilerGymServiceConnection,
     Connection,
-    EnvironmentNotSupported,
     ManagedConnection,
-    ServiceError,
-    ServiceInitError,
-    ServiceIsClosed,
-    ServiceOSError,
-    ServiceTransportError,
-    SessionNotFound,
     UnmanagedConnection,
 )
 from compiler_gym.service.proto import GetVersionRequest
@@ -53,7 +49,7 @@ def test_the_url_can_be_connected_to(service):
 
 def test_closed(service):
     service.close()
-    with pytest.raises(ServiceIsClosed, match="no service any more"):
+    with pytest.raises(ServiceIsClosed, match="no service"):
         _ = service.connection
 
 
@@ -87,16 +83,16 @@ def test_rpc_call_max_seconds():
 
 
 @pytest.mark.parametrize(
-    ("error", "base"),
+    "name",
     [
-        (SessionNotFound, ServiceError),
-        (ServiceOSError, OSError),
-        (ServiceInitError, OSError),
-        (EnvironmentNotSupported, ServiceInitError),
-        (ServiceTransportError, OSError),
-        (ServiceIsClosed, TypeError),
+        "EnvironmentNotSupported",
+        "ServiceError",
+        "ServiceInitError",
+        "ServiceIsClosed",
+        "ServiceOSError",
+        "ServiceTransportError",
+        "SessionNotFound",
     ],
 )
-def test_errors(error, base):
-    assert issubclass(error, ServiceError)
-    assert issubclass(error, base)
+def test_errors(name):
+    assert getattr(former, name) is getattr(errors, name)

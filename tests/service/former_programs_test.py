@@ -9,10 +9,6 @@ import compiler_gym
 from compiler_gym.datasets import Benchmark, Dataset
 from compiler_gym.datasets.uri import BenchmarkUri
 from compiler_gym.envs.compiler_env import CompilerEnv
-from compiler_gym.service.client_service_compiler_env import (
-    ClientServiceCompilerEnv,
-    ServiceMessageConverters,
-)
 from compiler_gym.service.connection import CompilerGymServiceConnection, ConnectionOpts
 from compiler_gym.service.proto import Event, py_converters
 from compiler_gym.spaces import Reward
@@ -133,26 +129,6 @@ def test_a_session_by_hand():
             connection.stub.EndSession, EndSessionRequest(session_id=started.session_id)
         )
         assert ended.remaining_sessions == 0
-
-
-def test_custom_converters():
-    """An action space whose actions are the names themselves."""
-
-    class ByName(ClientServiceCompilerEnv):
-        def __init__(self, *args, **kwargs):
-            super().__init__(
-                *args,
-                service_message_converters=ServiceMessageConverters(
-                    action_space_converter=py_converters.make_message_default_converter(),
-                    action_converter=lambda action: Event(int64_value=int(action)),
-                ),
-                **kwargs,
-            )
-
-    with ByName(TOY_SERVICE_BINARY, datasets=[ExampleDataset()]) as env:
-        env.reset()
-        observation, _, _, _ = env.step(3, observation_spaces=["text"])
-        assert observation == ["Ir dataa"]
 
 
 def test_a_raw_step(env: CompilerEnv):

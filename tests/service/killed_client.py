@@ -19,115 +19,53 @@ FORKS = 3
 _MAX_SECONDS = 600
 
 
-def _await_death() -> None:
-    time.sleep(_MAX_SECONDS)
-
-
-def _connecting(address: str, announce: Callable[[], None]) -> None:
-    announce()
-    while True:
-        make_toy_env(service=address).close()
-
-
-def _connected(address: str, announce: Callable[[], None]) -> None:
-    with make_toy_env(service=address):
-        announce()
-        _await_death()
-
-
-def _resetting(address: str, announce: Callable[[], None]) -> None:
-    with make_toy_env(service=address) as env:
-        announce()
-        while True:
-            env.reset(benchmark=HELLO)
-
-
-def _idle(address: str, announce: Callable[[], None]) -> None:
-    with make_toy_env(service=address) as env:
-        env.reset(benchmark=HELLO)
-        _step(env, "append-a")
-        announce()
-        _await_death()
-
-
-def _stepping(address: str, announce: Callable[[], None]) -> None:
-    with make_toy_env(service=address) as env:
-        env.reset(benchmark=HELLO)
-        announce()
-        while True:
-            _step(env, "rotate")
-
-
-def _looping(address: str, announce: Callable[[], None]) -> None:
-    with make_toy_env(service=address) as env:
-        env.reset(benchmark=HELLO)
-        announce()
-        _step(env, "loop")
-
-
-def _running(address: str, announce: Callable[[], None]) -> None:
-    with make_toy_env(service=address) as env:
-        env.reset(benchmark=HELLO)
-        announce()
-        _step(env, "run")
-
-
-def _forked(address: str, announce: Callable[[], None]) -> None:
-    with make_toy_env(service=address) as env:
-        env.reset(benchmark=HELLO)
-        forks = [env.fork() for _ in range(FORKS)]
-        for fork in forks:
-            _step(fork, "append-a")
-        announce()
-        _await_death()
-
-
-def _forking(address: str, announce: Callable[[], None]) -> None:
-    with make_toy_env(service=address) as env:
-        env.reset(benchmark=HELLO)
-        announce()
-        while True:
-            env.fork().close()
-
-
-def _managing(_address: str, announce: Callable[[], None]) -> None:
-    """Has a service of its own, too, with a working directory in the cache of the user."""
-    with make_toy_env(benchmark=HELLO) as env:
-        env.reset()
-        announce()
-        while True:
-            _step(env, "rotate")
-
-
-def _parent_of_process(address: str, announce: Callable[[], None]) -> None:
-    """Has a child that outlives it, and ends when the standard input is closed."""
-    with make_toy_env(service=address) as env:
-        env.reset(benchmark=HELLO)
-        if os.fork() == 0:
-            sys.stdin.read()
-            os._exit(0)
-        announce()
-        _await_death()
-
-
 def _step(env: ClientServiceCompilerEnv, action: str) -> None:
     env.step(env.action_space.names.index(action), timeout=_MAX_SECONDS)
 
 
-#: What a client does while it is killed, by name: it takes the address of the service, and a
-#: function to call when it may be killed.
-MOMENTS: dict[str, Callable[[str, Callable[[], None]], None]] = {
-    "connecting": _connecting,
-    "connected": _connected,
-    "resetting": _resetting,
-    "idle": _idle,
-    "stepping": _stepping,
-    "looping": _looping,
-    "running": _running,
-    "forked": _forked,
-    "forking": _forking,
-    "managing": _managing,
-    "parent of a process": _parent_of_process,
+def _reset(env: ClientServiceCompilerEnv) -> ClientServiceCompilerEnv:
+    env.reset(benchmark=HELLO)
+    return env
+
+
+def _idle(env: ClientServiceCompilerEnv) -> None:
+    _step(_reset(env), "append-a")
+
+
+def _forked(env: ClientServiceCompilerEnv) -> list[ClientServiceCompilerEnv]:
+    forks = [_reset(env).fork(), *(env.fork() for _ in range(FORKS - 1))]
+    for fork in forks:
+        _step(fork, "append-a")
+    return forks
+
+
+def _parent_of_process(env: ClientServiceCompilerEnv) -> None:
+    """Has a child that outlives it, and ends when the standard input is closed."""
+    _reset(env)
+    if os.fork() == 0:
+        sys.stdin.read()
+        os._exit(0)
+
+
+def _await_death(_subject: object) -> None:
+    time.sleep(_MAX_SECONDS)
+
+
+#: What a client does before it says that it may be killed, and then, with the result of that, over
+#: and over again.
+MOMENTS: dict[str, tuple[Callable[[ClientServiceCompilerEnv], object], Callable[..., object]]] = {
+    "connecting": (_reset, lambda env: make_toy_env(service=env.service.connection.url).close()),
+    "connected": (lambda env: env, _await_death),
+    "resetting": (lambda env: env, _reset),
+    "idle": (_idle, _await_death),
+    "stepping": (_reset, lambda env: _step(env, "rotate")),
+    "looping": (_reset, lambda env: _step(env, "loop")),
+    "running": (_reset, lambda env: _step(env, "run")),
+    "forked": (_forked, _await_death),
+    "forking": (_reset, lambda env: env.fork().close()),
+    # With a service of its own, too, with a working directory in the cache of the user.
+    "managing": (_reset, lambda env: _step(env, "rotate")),
+    "parent of a process": (_parent_of_process, _await_death),
 }
 
 
@@ -141,13 +79,23 @@ def play(address: str, moment: str, direct: bool, announce: Callable[[], None]) 
         announce: Called when the process may be killed.
     """
     os.environ[SWITCH_VARIABLE] = "1" if direct else "0"
-    MOMENTS[moment](address, announce)
+    _play(address, moment, announce)
+
+
+def _play(address: str, moment: str, announce: Callable[[], None]) -> None:
+    prepare, act = MOMENTS[moment]
+    service = {} if moment == "managing" else {"service": address}
+    with make_toy_env(**service) as env:
+        subject = prepare(env)
+        announce()
+        while True:
+            act(subject)
 
 
 def main() -> None:
     """Reads the command line, and plays. The environment says which channel to use."""
     address, moment = sys.argv[1:]
-    MOMENTS[moment](address, lambda: print(moment, flush=True))
+    _play(address, moment, lambda: print(moment, flush=True))
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from compiler_gym.service import ClientServiceCompilerEnv, CompilerGymServiceCon
 from compiler_gym.service.proto import StepRequest
 from compiler_gym.service.transport.direct_channel import SWITCH_VARIABLE
 from tests.effort import effort
-from tests.processes import descendants, is_running, wait_until
+from tests.processes import descendants, is_running, python_environment, wait_until
 from tests.service.killed_client import FORKS
 from tests.service.service_program import ServiceProgram
 from tests.service.toy_service import HELLO, make_toy_env, open_sessions
@@ -65,7 +65,7 @@ def start_client(service: ServiceProgram, moment: str) -> subprocess.Popen:
     """Starts a client, and returns it when it is in the middle of what it is to be killed in."""
     client = subprocess.Popen(
         [sys.executable, "-m", "tests.service.killed_client", service.address, moment],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        env=python_environment(),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

@@ -14,6 +14,7 @@ import pytest
 
 from compiler_gym.service.proto import CompilerGymServiceStub, GetVersionRequest
 from compiler_gym.service.transport.frames import REQUEST_HEADER
+from tests.processes import python_environment
 
 #: "nobody".
 OTHER_USER = 65534
@@ -42,7 +43,7 @@ def as_other_user(attempt: str, *args: str | int) -> subprocess.Popen:
     """
     return subprocess.Popen(
         [sys.executable, __file__, attempt, *map(str, args)],
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        env=python_environment(),
         stdout=subprocess.PIPE,
         text=True,
     )

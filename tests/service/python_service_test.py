@@ -67,28 +67,6 @@ def test_steps(env):
         assert env.step("self.value += 2")[0] == 13
 
 
-def test_end_of_session_stops_actions(env):
-    env.step("self.tricks['apply_action'] = '(self.value == 2, None, True)'")
-    observation, _, done, info = env.multistep(["self.value += 1"] * 4)
-    assert (observation, done) == (2, True)
-    assert info["action_had_no_effect"]
-
-
-def test_new_action_space(env):
-    space = "ActionSpace(name='new', space=Space(named_discrete=NamedDiscreteSpace(name=['a'])))"
-    info = env.step(f"self.tricks['end_of_step'] = \"(True, {space})\"")
-    assert info[2]
-    assert info[3]["new_action_space"]
-    assert env.action_space.name == "new"
-
-
-def test_two_clients(env):
-    with make_env(service_connection=env.service) as other:
-        env.step("self.value = 1")
-        other.step("self.value = 2")
-        assert [env.observation["value"], other.observation["value"]] == [1, 2]
-
-
 # Exceptions.
 
 
@@ -293,33 +271,12 @@ def test_a_crash_report_names_the_line_of_python(env):
     assert "in apply_action" in details
 
 
-def test_lack_of_memory():
-    with make_env("--session_memory_mib=500") as env:
-        _, _, done, info = env.step("self.large = bytes(1 << 30)")
-        assert done
-        assert info["error_type"] == ServiceOSError.__name__
-        assert "500 MiB" in info["error_details"]
-        env.reset()
-        assert env.step("self.large = bytes(1 << 20)")[2] is False
-
-
-def test_hang_ends_in_time(env):
-    _, _, done, info = env.step("while True: pass", timeout=1)
-    assert done
-    assert "1" in info["error_details"]
-    env.reset()
-
-
 def test_programs_end_with_the_session(env):
     env.step("self.child = subprocess.Popen(['sleep', '1000'])")
     child = int(evaluate(env, "self.child.pid"))
     assert is_running(child)
     failure(env, "os.abort()")
     wait_until(lambda: not is_running(child))
-
-
-def test_programs_run(env):
-    assert evaluate(env, "subprocess.check_output(['echo', 'hello'], text=True)") == "hello\n"
 
 
 def test_temporary_files_end_with_the_service(env):
@@ -367,12 +324,6 @@ def test_help(tmp_path):
     assert result.stdout.startswith("my_service: The best compiler.\n\nOf all.\n\nFlags:\n")
     assert "--isolation" in result.stdout.replace("    -", "    --")
     assert result.stderr == ""
-
-
-def test_bad_flags(tmp_path):
-    result = run_program(tmp_path, COMPLETE, "positional")
-    assert result.returncode == 1
-    assert "unknown command line argument 'positional'" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ import grpc
 import pytest
 
 from compiler_gym.service import CompilerGymServiceConnection, ConnectionOpts, proto
-from compiler_gym.service.process.managed_service import ServiceExitedAtStart
 from compiler_gym.service.proto import (
     CompilerGymServiceStub,
     EndSessionRequest,
@@ -120,12 +119,6 @@ def test_managed_service_without_a_unix_socket(monkeypatch):
         assert tcp_connections_to(connection.service.port) == 1
 
 
-def test_restart_uses_the_new_socket():
-    with CompilerGymServiceConnection(toy_service()) as connection:
-        connection.restart()
-        play(connection)
-
-
 # ----------------------------------------------------------------------------------------------
 # The same user and another one.
 
@@ -186,17 +179,6 @@ def test_insecure_lets_in_everybody(start):
 # Other machines.
 
 
-def test_other_interfaces_are_refused():
-    opts = ConnectionOpts(script_args=["--host=0.0.0.0"])
-    with pytest.raises(ServiceExitedAtStart, match=r"code 1(?s:.*)--token_file(?s:.*)--insecure"):
-        CompilerGymServiceConnection(toy_service(), opts)
-
-
-def test_other_interface_for_everybody(start):
-    service = start("--host=0.0.0.0", "--insecure")
-    assert ask_by_grpc(service.address) == VERSION
-
-
 def test_token(start, token_file):
     service = start("--host=0.0.0.0", f"--token_file={token_file}")
     for opts in ({"token": TOKEN}, {"token_file": token_file}):
@@ -237,20 +219,6 @@ def test_other_user_with_a_token(start, token_file):
     service = start(f"--token_file={token_file}")
     assert result_as_other_user("ask_by_grpc", service.address) == "UNAUTHENTICATED"
     assert result_as_other_user("ask_by_grpc", service.address, TOKEN) == VERSION
-
-
-def test_health_needs_no_token(start, token_file):
-    service = start(f"--token_file={token_file}")
-    with grpc.insecure_channel(service.address) as channel:
-        check = channel.unary_unary("/grpc.health.v1.Health/Check")
-        assert check(b"", timeout=100) == b"\x08\x01"  # SERVING
-
-
-def test_token_that_others_can_read(token_file):
-    token_file.chmod(0o644)
-    opts = ConnectionOpts(script_args=[f"--token_file={token_file}"])
-    with pytest.raises(ServiceExitedAtStart, match="chmod 600"):
-        CompilerGymServiceConnection(toy_service(), opts)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 
 from compiler_gym.errors import ServiceTransportError
 from compiler_gym.service import CompilerGymServiceConnection, ConnectionOpts
-from compiler_gym.service.proto import CompilerGymServiceStub, GetVersionRequest
+from compiler_gym.service.proto import GetVersionRequest
 from tests.service.other_user import ask_by_grpc
 from tests.service.service_program import ServiceProgram
 
@@ -154,13 +154,6 @@ def test_unix_socket_is_not_encrypted(start):
     assert ask_by_grpc(f"unix:{start().socket}") == "toy 1.0"
 
 
-def test_key_of_another_certificate(tmp_path, server, stranger):
-    key = stranger.sign("other").key
-    flags = [f"--tls_certificate={server.certificate}", f"--tls_key={key}"]
-    with pytest.raises(RuntimeError, match="is not the key of --tls_certificate"):
-        ServiceProgram(tmp_path / "service", *flags)
-
-
 def _peak_kibibytes(pid: int) -> int:
     status = Path(f"/proc/{pid}/status").read_text()
     return int(re.search(r"VmHWM:\s+(\d+)", status)[1])
@@ -192,12 +185,3 @@ def test_malformed_certificate_of_a_client(tmp_path):
     opts = ConnectionOpts(tls_ca_file=path)
     with pytest.raises(ValueError, match="not in PEM format"):
         CompilerGymServiceConnection("127.0.0.1:1", opts)
-
-
-def test_other_clients_of_grpc(start, authority):
-    """The original's messages and a plain channel, with TLS."""
-    service = start()
-    credentials = grpc.ssl_channel_credentials(authority.certificate.read_bytes())
-    with grpc.secure_channel(service.address, credentials) as channel:
-        reply = CompilerGymServiceStub(channel).GetVersion(GetVersionRequest(), timeout=100)
-    assert reply.compiler_version == "toy 1.0"

@@ -11,6 +11,7 @@ import pytest
 
 from compiler_gym.service.process import service_cache
 from compiler_gym.service.process.service_cache import ServiceCache, remove_stale_directories
+from tests.processes import python_environment
 
 
 @pytest.fixture(autouse=True)
@@ -18,22 +19,6 @@ def transient_cache(monkeypatch, tmp_path) -> Path:
     monkeypatch.setenv("COMPILER_GYM_TRANSIENT_CACHE", str(tmp_path / "transient"))
     monkeypatch.setenv("COMPILER_GYM_CACHE", str(tmp_path / "cache"))
     return tmp_path / "transient"
-
-
-def test_paths_inside():
-    with ServiceCache() as cache:
-        assert cache / "logs" == cache.logs
-        assert cache / "disk" / "program" == cache.disk / "program"
-        assert cache / Path("a/b") == cache.path / "a" / "b"
-
-
-def test_close_removes_the_directory():
-    cache = ServiceCache()
-    (cache.logs / "log.txt").write_text("something")
-    cache.close()
-    assert cache.closed
-    assert not cache.path.exists()
-    cache.close()
 
 
 def test_disk_of_a_directory_in_memory_is_elsewhere(monkeypatch, tmp_path):
@@ -76,7 +61,7 @@ def test_directory_of_a_killed_process_is_removed(transient_cache):
         [sys.executable, "-c", script],
         stdout=subprocess.PIPE,
         text=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        env=python_environment(),
     )
     path = Path(child.stdout.readline().strip())
     assert path.is_dir()
@@ -98,10 +83,9 @@ def test_disk_of_a_killed_process_is_removed_by_the_next_one(monkeypatch, tmp_pa
         "shutil.rmtree(cache.path)\n"  # What a service does when it finds its client killed.
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     disks = tmp_path / "cache" / "s"
     for _ in range(2):
-        killed = subprocess.run([sys.executable, "-c", script], env=environment)
+        killed = subprocess.run([sys.executable, "-c", script], env=python_environment())
         assert killed.returncode == -signal.SIGKILL
         assert len(list(disks.iterdir())) == 1
     monkeypatch.setattr(service_cache, "is_in_memory", lambda path: True)

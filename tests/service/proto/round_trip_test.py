@@ -4,30 +4,9 @@ import random
 
 import numpy as np
 import pytest
-from google.protobuf.any_pb2 import Any as AnyMessage
+from google.protobuf import text_format
 
-from compiler_gym.service.proto import (
-    BooleanRange,
-    BooleanSequenceSpace,
-    ByteSequenceSpace,
-    BytesSequenceSpace,
-    CommandlineSpace,
-    DictSpace,
-    DiscreteSpace,
-    DoubleRange,
-    DoubleSequenceSpace,
-    Event,
-    FloatRange,
-    FloatSequenceSpace,
-    Int64Range,
-    Int64SequenceSpace,
-    ListSpace,
-    NamedDiscreteSpace,
-    Space,
-    SpaceSequenceSpace,
-    StringSequenceSpace,
-    StringSpace,
-)
+from compiler_gym.service.proto import Event, Space
 from compiler_gym.service.proto.py_converters import (
     event_encoder,
     event_to_value,
@@ -42,50 +21,43 @@ class SpaceGenerator:
     def __init__(self, seed: int):
         self.rng = random.Random(seed)
 
-    def range(self, message_class: type, low: float, high: float):
+    def range(self, low: float, high: float) -> str:
         """Makes a range that has each bound with a chance of two thirds."""
         draw = self.rng.randint if isinstance(low, int) else self.rng.uniform
-        least, greatest = sorted([draw(low, high), draw(low, high)])
-        bounds = {"min": least, "max": greatest}
-        return message_class(**{k: v for k, v in bounds.items() if self.rng.random() < 2 / 3})
+        bounds = zip(("min", "max"), sorted([draw(low, high), draw(low, high)]), strict=True)
+        return " ".join(f"{name}: {bound}" for name, bound in bounds if self.rng.random() < 2 / 3)
 
-    def int64_range(self):
-        return self.range(Int64Range, *self.rng.choice([(-5, 5), (-(2**63), 2**63 - 1)]))
+    def sequence(self, scalars: str = "") -> str:
+        scalar_range = f"scalar_range {{ {scalars} }}" if scalars else ""
+        return f"{{ length_range {{ {self.range(0, 5)} }} {scalar_range} }}"
 
-    def length(self):
-        return self.range(Int64Range, 0, 5)
-
-    def leaf(self) -> Space:
-        length = self.length()
-        int64s, bytes_ = self.int64_range(), self.range(Int64Range, -128, 127)
-        floats, doubles = self.range(FloatRange, -9.0, 9.0), self.range(DoubleRange, -1e9, 1e9)
-        flags = AnyMessage()
-        flags.Pack(CommandlineSpace(name=[f"-f{i}" for i in range(self.rng.randint(1, 4))]))
+    def leaf(self) -> str:
+        int64s = self.range(*self.rng.choice([(-5, 5), (-(2**63), 2**63 - 1)]))
+        floats, doubles = self.range(-9.0, 9.0), self.range(-1e9, 1e9)
+        flags = [f"-f{i}" for i in range(self.rng.randint(1, 4))]
         return self.rng.choice(
             [
-                Space(discrete=DiscreteSpace(n=self.rng.randint(1, 9))),
-                Space(named_discrete=NamedDiscreteSpace(name=["a", "b", "c"])),
-                Space(any_value=flags),
-                Space(boolean_value=self.rng.choice([BooleanRange(), BooleanRange(min=True)])),
-                Space(int64_value=int64s),
-                Space(float_value=floats),
-                Space(double_value=doubles),
-                Space(string_value=StringSpace(length_range=length)),
-                Space(boolean_sequence=BooleanSequenceSpace(length_range=length)),
-                Space(byte_sequence=ByteSequenceSpace(length_range=length, scalar_range=bytes_)),
-                Space(bytes_sequence=BytesSequenceSpace(length_range=length)),
-                Space(int64_sequence=Int64SequenceSpace(length_range=length, scalar_range=int64s)),
-                Space(float_sequence=FloatSequenceSpace(length_range=length, scalar_range=floats)),
-                Space(
-                    double_sequence=DoubleSequenceSpace(length_range=length, scalar_range=doubles)
-                ),
-                Space(string_sequence=StringSequenceSpace(length_range=length)),
+                f"discrete {{ n: {self.rng.randint(1, 9)} }}",
+                "named_discrete { name: ['a', 'b', 'c'] }",
+                f"any_value {{ [x/compiler_gym.CommandlineSpace] {{ name: {flags} }} }}",
+                self.rng.choice(["boolean_value {}", "boolean_value { min: true }"]),
+                f"int64_value {{ {int64s} }}",
+                f"float_value {{ {floats} }}",
+                f"double_value {{ {doubles} }}",
+                f"string_value {self.sequence()}",
+                f"boolean_sequence {self.sequence()}",
+                f"byte_sequence {self.sequence(self.range(-128, 127))}",
+                f"bytes_sequence {self.sequence()}",
+                f"int64_sequence {self.sequence(int64s)}",
+                f"float_sequence {self.sequence(floats)}",
+                f"double_sequence {self.sequence(doubles)}",
+                f"string_sequence {self.sequence()}",
                 self.box(),
                 self.permutation(),
             ]
         )
 
-    def box(self) -> Space:
+    def box(self) -> str:
         kind, dtype, limit = self.rng.choice(
             [
                 ("boolean_box", np.bool_, 1),
@@ -96,45 +68,44 @@ class SpaceGenerator:
             ]
         )
         shape = tuple(self.rng.randint(1, 3) for _ in range(self.rng.randint(0, 3)))
-        high = np.full(shape, limit, dtype)
         is_positive = dtype is np.bool_ or self.rng.random() < 0.5
-        low = np.full(shape, 0 if is_positive else -limit, dtype)
         message = Space()
         box = getattr(message, kind)
-        for tensor, array in ((box.low, low), (box.high, high)):
-            event = value_to_event(array)
+        for tensor, bound in ((box.low, 0 if is_positive else -limit), (box.high, limit)):
+            event = value_to_event(np.full(shape, bound, dtype))
             tensor.CopyFrom(getattr(event, event.WhichOneof("value")))
-        return message
+        return str(message)
 
-    def permutation(self) -> Space:
+    def permutation(self) -> str:
         first, size = self.rng.randint(-3, 3), self.rng.randint(1, 6)
-        return Space(
-            type_id="permutation",
-            int64_sequence=Int64SequenceSpace(
-                length_range=Int64Range(min=size, max=size),
-                scalar_range=Int64Range(min=first, max=first + size - 1),
-            ),
+        return (
+            f"type_id: 'permutation' int64_sequence {{ length_range {{ min: {size} max: {size} }} "
+            f"scalar_range {{ min: {first} max: {first + size - 1} }} }}"
         )
 
-    def space(self, depth: int = 3) -> Space:
+    def space(self, depth: int = 3) -> str:
         if depth == 0 or self.rng.random() < 0.4:
             return self.leaf()
         children = [self.space(depth - 1) for _ in range(self.rng.randint(1, 3))]
+        listed = " ".join(f"space {{ {child} }}" for child in children)
+        named = (f"key: 'k{i}' value {{ {child} }}" for i, child in enumerate(children))
+        length = f"length_range {{ {self.range(0, 5)} }}"
         return self.rng.choice(
             [
-                Space(space_list=ListSpace(space=children)),
-                Space(space_dict=DictSpace(space={f"k{i}": c for i, c in enumerate(children)})),
-                Space(space_union=ListSpace(space=children)),
-                Space(
-                    space_sequence=SpaceSequenceSpace(length_range=self.length(), space=children[0])
-                ),
+                f"space_list {{ {listed} }}",
+                f"space_dict {{ {' '.join(f'space {{ {item} }}' for item in named)} }}",
+                f"space_union {{ {listed} }}",
+                f"space_sequence {{ {length} space {{ {children[0]} }} }}",
             ]
         )
+
+    def message(self) -> Space:
+        return text_format.Parse(self.space(), Space())
 
 
 @pytest.mark.parametrize("seed", range(200))
 def test_samples_survive_the_wire(seed):
-    message = SpaceGenerator(seed).space()
+    message = SpaceGenerator(seed).message()
     space = space_from_proto(message, "x")
     assert space == space_from_proto(Space.FromString(message.SerializeToString()), "x")
     space.seed(seed)
@@ -168,5 +139,5 @@ def as_plain(value, precision):
 
 
 def test_the_generator_makes_all_kinds():
-    made = {SpaceGenerator(seed).space().WhichOneof("value") for seed in range(500)}
+    made = {SpaceGenerator(seed).message().WhichOneof("value") for seed in range(500)}
     assert made == {field.name for field in Space.DESCRIPTOR.oneofs_by_name["value"].fields}

@@ -2,32 +2,15 @@
 
 import numpy as np
 import pytest
+from google.protobuf import text_format
 from google.protobuf.any_pb2 import Any as AnyMessage
 
+from compiler_gym.service import proto
 from compiler_gym.service.proto import (
-    ActionSpace,
-    BooleanRange,
-    BooleanTensor,
-    ByteTensor,
-    CommandlineSpace,
-    DictEvent,
-    DictSpace,
     DiscreteSpace,
-    DoubleRange,
     Event,
-    FloatRange,
-    Int64Box,
-    Int64Range,
-    Int64SequenceSpace,
-    Int64Tensor,
-    ListEvent,
-    ListSpace,
     NamedDiscreteSpace,
-    ObservationSpace,
-    Opaque,
     Space,
-    StringSpace,
-    StringTensor,
     py_converters,
 )
 from compiler_gym.service.proto.py_converters import (
@@ -51,10 +34,9 @@ from compiler_gym.spaces import (
 )
 
 
-class TestTypeBasedConverter:
-    def test_by_type(self):
-        converter = TypeBasedConverter({int: lambda value: value + 1, str: str.upper})
-        assert (converter(1), converter("a")) == (2, "A")
+def test_by_type():
+    converter = TypeBasedConverter({int: lambda value: value + 1, str: str.upper})
+    assert (converter(1), converter("a")) == (2, "A")
 
 
 def test_type_id_dispatch():
@@ -74,86 +56,88 @@ def packed(message) -> AnyMessage:
     return result
 
 
+OPAQUE = "format: 'json://' data: '[1]'"
+
+
 @pytest.mark.parametrize(
-    "message, expected",
+    ("kind", "text", "expected"),
     [
-        (Event(int64_value=1), 1),
-        (ListEvent(event=[Event(string_value="a")]), ["a"]),
-        (DictEvent(event={"a": Event(boolean_value=True)}), {"a": True}),
-        (Opaque(format="json://", data=b"[1]"), [1]),
-        (packed(Opaque(format="json://", data=b"[1]")), [1]),
-        (Space(discrete=DiscreteSpace(n=2)), Discrete(2)),
-        (DiscreteSpace(n=2), Discrete(2)),
-        (NamedDiscreteSpace(name=["a"]), NamedDiscrete(["a"])),
-        (BooleanRange(), Scalar(dtype=bool)),
-        (FloatRange(max=1), Scalar(max=1, dtype=np.float32)),
-        (StringSpace(length_range=Int64Range(min=1)), Sequence(dtype=str, size_range=(1, None))),
-        (ListSpace(space=[Space(discrete=DiscreteSpace(n=2))]), Tuple([Discrete(2)])),
-        (DictSpace(space={"a": Space(discrete=DiscreteSpace(n=2))}), Dict({"a": Discrete(2)})),
-        (packed(CommandlineSpace(name=["a"])), Commandline([CommandlineFlag("a", "a")])),
+        ("Event", "int64_value: 1", 1),
+        ("ListEvent", "event { string_value: 'a' }", ["a"]),
+        ("DictEvent", "event { key: 'a' value { boolean_value: true } }", {"a": True}),
+        ("Opaque", OPAQUE, [1]),
+        ("Space", "discrete { n: 2 }", Discrete(2)),
+        ("DiscreteSpace", "n: 2", Discrete(2)),
+        ("NamedDiscreteSpace", "name: 'a'", NamedDiscrete(["a"])),
+        ("BooleanRange", "", Scalar(dtype=bool)),
+        ("FloatRange", "max: 1", Scalar(max=1, dtype=np.float32)),
+        ("StringSpace", "length_range { min: 1 }", Sequence(dtype=str, size_range=(1, None))),
+        ("ListSpace", "space { discrete { n: 2 } }", Tuple([Discrete(2)])),
         (
-            ActionSpace(name="x", space=Space(discrete=DiscreteSpace(n=2))),
-            Discrete(2, name="x"),
+            "DictSpace",
+            "space { key: 'a' value { discrete { n: 2 } } }",
+            Dict({"a": Discrete(2)}),
         ),
-        (
-            ObservationSpace(name="x", space=Space(double_value=DoubleRange(min=0))),
-            Scalar("x", min=0),
-        ),
+        ("ActionSpace", "name: 'x' space { discrete { n: 2 } }", Discrete(2, name="x")),
+        ("ObservationSpace", "name: 'x' space { double_value { min: 0 } }", Scalar("x", min=0)),
     ],
-    ids=lambda value: type(value).__name__,
 )
-def test_message_default_converter(message, expected):
-    value = make_message_default_converter()(message)
+def test_message_default_converter(kind, text, expected):
+    value = make_message_default_converter()(text_format.Parse(text, getattr(proto, kind)()))
     assert value == expected
     assert type(value) is type(expected)
 
 
-def test_message_default_converter_of_something_else():
-    with pytest.raises(KeyError):
-        make_message_default_converter()(packed(DiscreteSpace(n=2)))
-    with pytest.raises(KeyError):
-        make_message_default_converter()(object())
+def test_packed_messages():
+    convert = make_message_default_converter()
+    assert convert(packed(text_format.Parse(OPAQUE, proto.Opaque()))) == [1]
+    flags = Commandline([CommandlineFlag("a", "a")])
+    assert convert(packed(proto.CommandlineSpace(name=["a"]))) == flags
 
 
-def test_to_event_message_default_converter_of_something_else():
+def test_something_else():
+    for value in (packed(DiscreteSpace(n=2)), object()):
+        with pytest.raises(KeyError):
+            make_message_default_converter()(value)
     with pytest.raises(KeyError):
         to_event_message_default_converter()(object())
 
 
-class TestTensors:
-    @pytest.mark.parametrize(
-        "name, array",
-        [
-            ("convert_numpy_to_boolean_tensor_message", np.array([[True], [False]])),
-            ("convert_numpy_to_byte_tensor_message", np.array([1, -2], dtype=np.int8)),
-            ("convert_numpy_to_int64_tensor_message", np.array([[1, 2, 3]])),
-            ("convert_numpy_to_float_tensor_message", np.array([1.5], dtype=np.float32)),
-            ("convert_numpy_to_double_tensor_message", np.array([1.5])),
-            ("convert_numpy_to_string_tensor_message", np.array(["a", "bc"], dtype=object)),
-        ],
-    )
-    def test_round_trip(self, name, array):
-        message = getattr(py_converters, name)(array)
-        assert type(message).__name__.lower() == name.split("_")[3] + "tensor"
-        assert tuple(message.shape) == array.shape
-        back = py_converters.convert_standard_tensor_message_to_numpy(message)
+@pytest.mark.parametrize(
+    ("name", "array"),
+    [
+        ("convert_numpy_to_boolean_tensor_message", np.array([[True], [False]])),
+        ("convert_numpy_to_byte_tensor_message", np.array([1, -2], dtype=np.int8)),
+        ("convert_numpy_to_int64_tensor_message", np.array([[1, 2, 3]])),
+        ("convert_numpy_to_float_tensor_message", np.array([1.5], dtype=np.float32)),
+        ("convert_numpy_to_double_tensor_message", np.array([1.5])),
+        ("convert_numpy_to_string_tensor_message", np.array(["a", "bc"], dtype=object)),
+    ],
+)
+def test_tensors(name, array):
+    message = getattr(py_converters, name)(array)
+    assert type(message).__name__.lower() == name.split("_")[3] + "tensor"
+    assert tuple(message.shape) == array.shape
+    for convert in (
+        py_converters.convert_standard_tensor_message_to_numpy,
+        make_message_default_converter(),
+    ):
+        back = convert(message)
         assert back.dtype == array.dtype
         np.testing.assert_array_equal(back, array)
 
-    def test_bytes(self):
-        message = ByteTensor(shape=[2], value=b"\x01\xff")
-        array = py_converters.convert_byte_tensor_message_to_numpy(message)
-        assert array.dtype == np.int8
-        assert array.tolist() == [1, -1]
-        assert py_converters.convert_bytes_to_numpy(b"\x01\xff").tolist() == [1, -1]
 
-    @pytest.mark.parametrize("tensor", [BooleanTensor, Int64Tensor, StringTensor])
-    def test_default_converter_knows_them(self, tensor):
-        assert make_message_default_converter()(tensor(shape=[0])).shape == (0,)
+def test_bytes():
+    message = proto.ByteTensor(shape=[2], value=b"\x01\xff")
+    array = py_converters.convert_byte_tensor_message_to_numpy(message)
+    assert array.dtype == np.int8
+    assert array.tolist() == [1, -1]
+    assert py_converters.convert_bytes_to_numpy(b"\x01\xff").tolist() == [1, -1]
 
-    def test_wrong_dtype(self):
-        with pytest.raises(KeyError, match="not a int64_tensor"):
-            py_converters.convert_numpy_to_int64_tensor_message(np.zeros(2))
+
+def test_wrong_dtype():
+    with pytest.raises(KeyError, match="int64_tensor"):
+        py_converters.convert_numpy_to_int64_tensor_message(np.zeros(2))
 
 
 SPACES = {
@@ -196,23 +180,27 @@ def test_space_to_message_and_back(name):
     else:
         back = make_message_default_converter()(message)
     assert back == space
-
-
-@pytest.mark.parametrize("name", SPACES)
-def test_wrong_space(name):
     wrong = Sequence(dtype=str) if name == "convert_to_discrete_space_message" else Discrete(2)
     with pytest.raises(KeyError):
         getattr(py_converters, name)(wrong)
 
 
 def test_messages_to_spaces_by_name():
-    names = NamedDiscreteSpace(name=["a"])
-    box = Int64Box(low=Int64Tensor(shape=[1], value=[0]), high=Int64Tensor(shape=[1], value=[1]))
-    assert py_converters.convert_discrete_space_message(DiscreteSpace(n=2)) == Discrete(2)
-    assert py_converters.convert_named_discrete_space_message(names) == NamedDiscrete(["a"])
-    assert py_converters.convert_range_message(DoubleRange(min=1)) == Scalar(min=1)
-    assert py_converters.convert_sequence_space(Int64SequenceSpace()) == Sequence(dtype=np.int64)
-    assert py_converters.convert_box_message(box) == Box(0, 1, shape=(1,), dtype=np.int64)
+    box = text_format.Parse(
+        "low { shape: 1 value: 0 } high { shape: 1 value: 1 }", proto.Int64Box()
+    )
+    for name, message, space in (
+        ("convert_discrete_space_message", DiscreteSpace(n=2), Discrete(2)),
+        (
+            "convert_named_discrete_space_message",
+            NamedDiscreteSpace(name=["a"]),
+            NamedDiscrete(["a"]),
+        ),
+        ("convert_range_message", proto.DoubleRange(min=1), Scalar(min=1)),
+        ("convert_sequence_space", proto.Int64SequenceSpace(), Sequence(dtype=np.int64)),
+        ("convert_box_message", box, Box(0, 1, shape=(1,), dtype=np.int64)),
+    ):
+        assert getattr(py_converters, name)(message) == space
 
 
 def test_message_default_converter_knows_plain_values():
@@ -232,7 +220,7 @@ def test_event_message_converters():
     assert event.WhichOneof("value") == "int64_tensor"
     assert decode(event).tolist() == [0, 1]
     assert py_converters.ToEventMessageConverter(py_converters.value_to_event)(5).int64_value == 5
-    with pytest.raises(KeyError, match="expected a part of Event, got DiscreteSpace"):
+    with pytest.raises(KeyError, match="DiscreteSpace"):
         py_converters.ToEventMessageConverter(lambda value: DiscreteSpace(n=value))(3)
 
 
@@ -256,5 +244,5 @@ def test_any_converters():
     convert = py_converters.ProtobufAnyConverter(unpack, make_message_default_converter())
     assert convert(message) == Discrete(2)
     own = py_converters.ProtobufAnyUnpacker({Event.DESCRIPTOR.full_name: Event})
-    with pytest.raises(KeyError, match=r"expected one of the types .*Event.*, got .*DiscreteSpace"):
+    with pytest.raises(KeyError, match=r"Event.*DiscreteSpace"):
         own(message)

@@ -77,17 +77,6 @@ TEST(BenchmarkCache, WarnsButKeepsABenchmarkLargerThanTheLimit) {
   EXPECT_EQ(cache.sizeInBytes(), 50);
 }
 
-TEST(BenchmarkCache, LowerLimitEvicts) {
-  BenchmarkCache cache(100);
-  for (const char* uri : {"a", "b", "c", "d"}) cache.add(makeBenchmark(uri, 25));
-  cache.setMaxSizeInBytes(75);
-  EXPECT_EQ(cache.maxSizeInBytes(), 75);
-  EXPECT_EQ(cache.size(), 3);
-  cache.setMaxSizeInBytes(0);
-  EXPECT_EQ(cache.size(), 0);
-  EXPECT_EQ(cache.sizeInBytes(), 0);
-}
-
 TEST(BenchmarkCache, SeedDecidesTheEviction) {
   const auto survivorsOf = [](uint64_t seed) {
     BenchmarkCache cache(100 * 25, std::mt19937_64(seed));

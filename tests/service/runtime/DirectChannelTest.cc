@@ -9,13 +9,12 @@
 
 #include "compiler_gym/service/runtime/wire/Channel.h"
 #include "tests/service/runtime/DirectClient.h"
-#include "tests/service/runtime/IsolatedServiceFixture.h"
+#include "tests/service/runtime/ToyServiceFixture.h"
 #include "tests/service/runtime/ToySession.h"
 
 namespace compiler_gym::runtime {
 namespace {
 
-using grpc::Status;
 using grpc::StatusCode;
 using ::testing::HasSubstr;
 using toy::makeBenchmark;
@@ -37,8 +36,7 @@ class DirectChannelTest : public IsolatedServiceTest {
     StartSessionRequest request;
     *request.mutable_benchmark() = makeBenchmark("benchmark://toy-v0/" + text, text);
     StartSessionReply reply;
-    const Status status = callWithSocket(service_, Method::kStartSession, request, &reply, session);
-    EXPECT_TRUE(status.ok()) << status.error_message();
+    EXPECT_THAT(callWithSocket(service_, Method::kStartSession, request, &reply, session), IsOk());
     return static_cast<int64_t>(reply.session_id());
   }
 
@@ -46,9 +44,8 @@ class DirectChannelTest : public IsolatedServiceTest {
   void expectDirectServes() {
     Channel other = connect();
     GetVersionReply version;
-    const Status status =
-        roundTrip(other, Method::kGetVersion, GetVersionRequest(), &version, soon());
-    EXPECT_TRUE(status.ok()) << status.error_message();
+    EXPECT_THAT(roundTrip(other, Method::kGetVersion, GetVersionRequest(), &version, soon()),
+                IsOk());
     EXPECT_EQ(version.compiler_version(), "toy 1.0");
     expectServes();
   }
@@ -56,59 +53,6 @@ class DirectChannelTest : public IsolatedServiceTest {
   std::string socketName_;
   Channel service_;
 };
-
-TEST_F(DirectChannelTest, AllMethods) {
-  startService();
-  GetVersionReply version;
-  ASSERT_TRUE(roundTrip(service_, Method::kGetVersion, GetVersionRequest(), &version, soon()).ok());
-  EXPECT_EQ(version.SerializeAsString(), client().getVersion().reply.SerializeAsString());
-  GetSpacesReply spaces;
-  ASSERT_TRUE(roundTrip(service_, Method::kGetSpaces, GetSpacesRequest(), &spaces, soon()).ok());
-  EXPECT_EQ(spaces.observation_space_list_size(), toy::kObservationCount);
-
-  AddBenchmarkRequest benchmarks;
-  *benchmarks.add_benchmark() = makeBenchmark("benchmark://toy-v0/added", "added");
-  AddBenchmarkReply added;
-  ASSERT_TRUE(roundTrip(service_, Method::kAddBenchmark, benchmarks, &added, soon()).ok());
-  StartSessionRequest start;
-  *start.mutable_benchmark() = makeBenchmark("benchmark://toy-v0/added");
-  start.add_observation_space(toy::kText);
-  StartSessionReply started;
-  Channel session;
-  ASSERT_TRUE(callWithSocket(service_, Method::kStartSession, start, &started, &session).ok());
-  EXPECT_EQ(started.observation(0).string_value(), "added");
-
-  SendSessionParameterRequest parameters;
-  parameters.set_session_id(started.session_id());
-  parameters.add_parameter()->set_key("toy.get_sleep_milliseconds");
-  SendSessionParameterReply values;
-  ASSERT_TRUE(roundTrip(service_, Method::kSendSessionParameter, parameters, &values, soon()).ok());
-  EXPECT_EQ(values.reply(0), "50");
-
-  StepReply stepped;
-  ASSERT_TRUE(
-      roundTrip(service_, Method::kStep, stepOf(started.session_id(), {1}), &stepped, soon()).ok());
-  EXPECT_EQ(stepped.observation(0).string_value(), "dedda");
-
-  ForkSessionRequest fork;
-  fork.set_session_id(started.session_id());
-  ForkSessionReply forked;
-  Channel copy;
-  ASSERT_TRUE(callWithSocket(service_, Method::kForkSession, fork, &forked, &copy).ok());
-  // The number of a session is of no importance on the session's own socket.
-  ASSERT_TRUE(roundTrip(copy, Method::kStep, stepOf(12345, {3}), &stepped, soon()).ok());
-  EXPECT_EQ(stepped.observation(0).string_value(), "deddaa");
-  ASSERT_TRUE(roundTrip(session, Method::kStep, stepOf(0, {2}), &stepped, soon()).ok());
-  EXPECT_EQ(stepped.observation(0).string_value(), "eddad");
-
-  EndSessionRequest end;
-  end.set_session_id(started.session_id());
-  EndSessionReply ended;
-  ASSERT_TRUE(roundTrip(service_, Method::kEndSession, end, &ended, soon()).ok());
-  EXPECT_EQ(ended.remaining_sessions(), 1);
-  Frame frame;
-  EXPECT_EQ(session.receive(&frame, soon()).error_code(), StatusCode::UNAVAILABLE);
-}
 
 // A client may go on before the session has copied itself.
 TEST_F(DirectChannelTest, ForksAreOfTheStateInWhichTheyWereAskedFor) {
@@ -139,11 +83,10 @@ TEST_F(DirectChannelTest, ForkOfASessionThatDiesFirst) {
   awaitAsleep();
   ASSERT_TRUE(eventually([this] { return sessionProcesses().size() == 1; }));
   const auto copy = client().fork(id);
-  ASSERT_TRUE(copy.ok()) << copy.message();
+  ASSERT_THAT(copy.status, IsOk());
   ASSERT_EQ(kill(sessionProcesses().front(), SIGKILL), 0);
-  const auto answer = client().step(copy.reply.session_id(), {"reverse"});
-  EXPECT_EQ(answer.code(), StatusCode::ABORTED);
-  EXPECT_THAT(answer.message(), HasSubstr("was to be a copy ended before it was copied"));
+  EXPECT_THAT(client().step(copy.reply.session_id(), {"reverse"}).status,
+              IsError(StatusCode::ABORTED, "was to be a copy ended before it was copied"));
   EXPECT_TRUE(client().end(copy.reply.session_id()).ok());
   EXPECT_TRUE(client().end(id).ok());
   expectDirectServes();
@@ -152,9 +95,8 @@ TEST_F(DirectChannelTest, ForkOfASessionThatDiesFirst) {
 TEST_F(DirectChannelTest, ErrorsAreThoseOfTheService) {
   startService();
   StepReply reply;
-  const Status status = roundTrip(service_, Method::kStep, stepOf(99, {0}), &reply, soon());
-  EXPECT_EQ(status.error_code(), StatusCode::NOT_FOUND);
-  EXPECT_EQ(status.error_message(), "Session not found: 99");
+  EXPECT_THAT(roundTrip(service_, Method::kStep, stepOf(99, {0}), &reply, soon()),
+              IsError(StatusCode::NOT_FOUND, "Session not found: 99"));
   Channel session;
   startOn("abc", &session);
   EXPECT_EQ(roundTrip(session, Method::kStep, stepOf(0, {1000}), &reply, soon()).error_code(),
@@ -162,32 +104,25 @@ TEST_F(DirectChannelTest, ErrorsAreThoseOfTheService) {
   EXPECT_TRUE(roundTrip(session, Method::kStep, stepOf(0, {1}), &reply, soon()).ok());
 }
 
-TEST_F(DirectChannelTest, SocketOfASessionServesStepOnly) {
+TEST_F(DirectChannelTest, UnknownMethods) {
   startService();
   Channel session;
   const int64_t id = startOn("abc", &session);
-  for (const uint16_t method : {1, 2, 3, 4, 5, 7, 8, 9, 100, 101, 102, 103, 104, 105, 106, 65535}) {
-    ASSERT_TRUE(session.send(method, "", soon()).ok());
-    Frame frame;
-    ASSERT_TRUE(session.receive(&frame, soon()).ok()) << method;
-    EXPECT_EQ(frame.code, static_cast<uint16_t>(StatusCode::UNIMPLEMENTED)) << method;
-  }
+  const auto expectUnknown = [](Channel& channel, const std::vector<uint16_t>& methods) {
+    for (const uint16_t method : methods) {
+      ASSERT_TRUE(channel.send(method, "", soon()).ok());
+      Frame frame;
+      ASSERT_TRUE(channel.receive(&frame, soon()).ok()) << method;
+      EXPECT_EQ(frame.code, static_cast<uint16_t>(StatusCode::UNIMPLEMENTED)) << method;
+    }
+  };
+  expectUnknown(service_, {0, 10, 100, 102, 103, 104, 65535});
+  expectDirectServes();
+  // The socket of a session serves steps alone.
+  expectUnknown(session, {1, 2, 3, 4, 5, 7, 8, 9, 100, 101, 102, 103, 104, 105, 106, 65535});
   StepReply reply;
   EXPECT_TRUE(roundTrip(session, Method::kStep, stepOf(0, {1}), &reply, soon()).ok());
   EXPECT_EQ(client().textOf(id), "cba");
-}
-
-TEST_F(DirectChannelTest, ClosingTheSocketOfASessionEndsItsProcess) {
-  startService({"--pristine_sessions_mib=0"});
-  Channel session;
-  const int64_t id = startOn("abc", &session);
-  ASSERT_TRUE(eventually([this] { return sessionProcesses().size() == 1; }));
-  session.close();
-  EXPECT_TRUE(eventually([this] { return sessionProcesses().empty(); }));
-  const auto answer = client().step(id, {"reverse"});
-  EXPECT_EQ(answer.code(), StatusCode::ABORTED);
-  EXPECT_TRUE(client().end(id).ok());
-  expectDirectServes();
 }
 
 TEST_F(DirectChannelTest, ClosingTheSocketOfABusySessionEndsItsProcess) {
@@ -224,26 +159,14 @@ TEST_F(DirectChannelTest, TimeLimitOfAFrame) {
     EXPECT_EQ(session.receive(&frame, soon()).error_code(), StatusCode::UNAVAILABLE);
     EXPECT_GE(Clock::now() - begin, std::chrono::milliseconds(500));
     StepReply reply;
-    const Status status = roundTrip(service_, Method::kStep, stepOf(id, {1}), &reply, soon());
-    EXPECT_EQ(status.error_code(), StatusCode::DEADLINE_EXCEEDED);
-    EXPECT_THAT(status.error_message(),
-                HasSubstr("The time limit of 0.5 s was exceeded in action"));
+    EXPECT_THAT(
+        roundTrip(service_, Method::kStep, stepOf(id, {1}), &reply, soon()),
+        IsError(StatusCode::DEADLINE_EXCEEDED, "The time limit of 0.5 s was exceeded in action"));
   }
 }
 
 // ---------------------------------------------------------------------------
 // Clients that break the rules.
-
-TEST_F(DirectChannelTest, UnknownMethods) {
-  startService();
-  for (const uint16_t method : {0, 10, 100, 102, 103, 104, 65535}) {
-    ASSERT_TRUE(service_.send(method, "", soon()).ok());
-    Frame frame;
-    ASSERT_TRUE(service_.receive(&frame, soon()).ok()) << method;
-    EXPECT_EQ(frame.code, static_cast<uint16_t>(StatusCode::UNIMPLEMENTED)) << method;
-  }
-  expectDirectServes();
-}
 
 TEST_F(DirectChannelTest, PayloadThatIsNoMessage) {
   startService();
@@ -335,9 +258,8 @@ TEST_F(DirectChannelTest, ManyConnectionsAtOnce) {
         *request.mutable_benchmark() = makeBenchmark("uri" + std::to_string(i % 3), "abc");
         StartSessionReply reply;
         Channel session;
-        const Status status =
-            callWithSocket(connection, Method::kStartSession, request, &reply, &session);
-        ASSERT_TRUE(status.ok()) << status.error_message();
+        ASSERT_THAT(callWithSocket(connection, Method::kStartSession, request, &reply, &session),
+                    IsOk());
         StepReply stepped;
         for (int k = 0; k < 10; ++k) {
           ASSERT_TRUE(roundTrip(session, Method::kStep, stepOf(0, {3}), &stepped, soon()).ok());

@@ -7,6 +7,7 @@
 
 #include "compiler_gym/service/proto/compiler_gym_service.grpc.pb.h"
 #include "compiler_gym/service/runtime/wire/Channel.h"
+#include "tests/Statuses.h"
 
 namespace compiler_gym::runtime {
 

@@ -21,8 +21,7 @@ class DirectServerTest : public ::testing::Test {
  protected:
   std::unique_ptr<DirectServer> startServer() {
     std::unique_ptr<DirectServer> server;
-    const grpc::Status status = DirectServer::start(*sessions_, kMaxMessageBytes, &server);
-    EXPECT_TRUE(status.ok()) << status.error_message();
+    EXPECT_THAT(DirectServer::start(*sessions_, kMaxMessageBytes, &server), IsOk());
     return server;
   }
 

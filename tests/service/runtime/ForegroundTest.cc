@@ -6,7 +6,7 @@
 #include <future>
 #include <string>
 
-#include "tests/service/runtime/IsolatedServiceFixture.h"
+#include "tests/service/runtime/ToyServiceFixture.h"
 
 namespace compiler_gym::runtime {
 namespace {

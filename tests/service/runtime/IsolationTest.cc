@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/service/runtime/IsolatedServiceFixture.h"
+#include "tests/service/runtime/ToyServiceFixture.h"
 #include "tests/service/runtime/ToySession.h"
 
 namespace compiler_gym::runtime {
@@ -68,11 +68,10 @@ TEST_P(FaultTest, IsContained) {
        {client().step(victim, {"reverse"}).status, client().step(victim, {}, {toy::kText}).status,
         client().fork(victim).status,
         client().send(victim, {{"toy.get_sleep_milliseconds", ""}}).status}) {
-    EXPECT_EQ(status.error_code(), died.code());
-    EXPECT_EQ(status.error_message(), died.message());
+    EXPECT_THAT(status, IsError(died.code(), died.message()));
   }
   const auto ended = client().end(victim);
-  EXPECT_TRUE(ended.ok()) << ended.message();
+  EXPECT_THAT(ended.status, IsOk());
   EXPECT_EQ(ended.reply.remaining_sessions(), 2);
   EXPECT_EQ(client().step(victim, {}).code(), StatusCode::NOT_FOUND);
 
@@ -107,9 +106,8 @@ TEST_F(IsolatedServiceTest, CorruptHeapHurtsNobodyElse) {
   const int64_t other = client().startOn("other");
   const int64_t victim = client().startOn("victim");
   // The allocator may notice at once or later; the session itself is lost either way.
-  const auto died = client().step(victim, {"corrupt-heap"}, {toy::kHistogram, toy::kRatios});
-  EXPECT_EQ(died.code(), StatusCode::ABORTED) << died.message();
-  EXPECT_THAT(died.message(), HasSubstr("was ended by signal"));
+  EXPECT_THAT(client().step(victim, {"corrupt-heap"}, {toy::kHistogram, toy::kRatios}).status,
+              IsError(StatusCode::ABORTED, "was ended by signal"));
   EXPECT_TRUE(client().end(victim).ok());
   EXPECT_EQ(client().textOf(other), "other");
   expectServes();
@@ -140,9 +138,8 @@ TEST_F(IsolatedServiceTest, ProgramThatDoesNotStartCostsNobodyAnything) {
   start();
   const int64_t other = client().startOn("other");
   for (int i = 0; i < 3; ++i) {
-    const auto thrown = client().start(makeBenchmark("uri", "explosive"));
-    EXPECT_EQ(thrown.code(), StatusCode::INTERNAL);
-    EXPECT_THAT(thrown.message(), HasSubstr("the program exploded"));
+    EXPECT_THAT(client().start(makeBenchmark("uri", "explosive")).status,
+                IsError(StatusCode::INTERNAL, "the program exploded"));
     const auto aborted = client().start(makeBenchmark("uri", "deadly"));
     EXPECT_EQ(aborted.code(), StatusCode::ABORTED);
     EXPECT_THAT(aborted.message(),
@@ -174,25 +171,11 @@ TEST_F(IsolatedServiceTest, DeadlineOfTheClientEndsTheSession) {
     EXPECT_TRUE(eventually([&] { return sessionProcesses().size() < before.size(); }));
     // On a busy machine the client's library may have been faster with a reason of its own.
     const auto later = client().step(session, {});
-    EXPECT_EQ(later.code(), StatusCode::DEADLINE_EXCEEDED);
-    EXPECT_THAT(later.message(), HasSubstr("The time limit of "));
+    EXPECT_THAT(later.status, IsError(StatusCode::DEADLINE_EXCEEDED, "The time limit of "));
     EXPECT_THAT(later.message(), HasSubstr("in action '" + std::string(action) + "'"));
     EXPECT_TRUE(client().end(session).ok());
   }
   expectServes();
-}
-
-TEST_F(IsolatedServiceTest, LimitOfSessions) {
-  start({"--max_sessions=2"});
-  const int64_t first = client().startOn("abc");
-  ASSERT_TRUE(client().fork(first).ok());
-  for (const grpc::Status& status :
-       {client().start(makeBenchmark("uri", "x")).status, client().fork(first).status}) {
-    EXPECT_EQ(status.error_code(), StatusCode::RESOURCE_EXHAUSTED);
-    EXPECT_THAT(status.error_message(), HasSubstr("The limit of 2 sessions is reached"));
-  }
-  EXPECT_TRUE(client().end(first).ok());
-  EXPECT_EQ(client().textOf(client().startOn("def")), "def");
 }
 
 TEST_F(IsolatedServiceTest, LargestLimitOfSessions) {
@@ -224,27 +207,6 @@ TEST_F(IsolatedServiceTest, HundredSessionsStep) {
 
 // ---------------------------------------------------------------------------
 // Copies.
-
-TEST_F(IsolatedServiceTest, ForkIsEqualAndIndependent) {
-  start();
-  const int64_t session = client().startOn("abc");
-  ASSERT_TRUE(client().send(session, {{"toy.set_sleep_milliseconds", "7"}}).ok());
-  ASSERT_TRUE(client().step(session, {"append-a"}, {toy::kCounter}).ok());
-  const int64_t copy = client().fork(session).reply.session_id();
-  const int64_t copyOfCopy = client().fork(copy).reply.session_id();
-  ASSERT_TRUE(client().step(session, {"reverse"}).ok());
-  ASSERT_TRUE(client().step(copy, {"rotate"}).ok());
-  EXPECT_EQ(client().textOf(session), "acba");
-  EXPECT_EQ(client().textOf(copy), "bcaa");
-  EXPECT_EQ(client().textOf(copyOfCopy), "abca");
-  ASSERT_TRUE(client().end(session).ok());
-  ASSERT_TRUE(client().end(copy).ok());
-  const auto parameter = client().send(copyOfCopy, {{"toy.get_sleep_milliseconds", ""}});
-  EXPECT_EQ(parameter.reply.reply(0), "7");
-  EXPECT_EQ(client().step(copyOfCopy, {}, {toy::kCounter}).reply.observation(0).int64_value(), 2);
-  // The history is the copy's, too.
-  EXPECT_THAT(client().step(copyOfCopy, {"crash"}).message(), HasSubstr("step 4"));
-}
 
 // A session is promised before its process is there, and so is its copy. Here both have to wait for
 // the process that is to be copied first.

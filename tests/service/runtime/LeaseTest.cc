@@ -10,13 +10,12 @@
 #include <vector>
 
 #include "tests/service/runtime/DirectClient.h"
-#include "tests/service/runtime/IsolatedServiceFixture.h"
+#include "tests/service/runtime/ToyServiceFixture.h"
 
 namespace compiler_gym::runtime {
 namespace {
 
 using grpc::StatusCode;
-using ::testing::HasSubstr;
 using toy::makeBenchmark;
 
 // A lease held by gRPC.
@@ -112,19 +111,6 @@ TEST_F(LeaseTest, BusySessionsEndToo) {
   }
   looping.join();
   EXPECT_TRUE(eventually([&] { return !isThere(session); }));
-}
-
-TEST_F(LeaseTest, ThatHasEndedIsRefused) {
-  start();
-  int64_t ended = 0;
-  {
-    const Lease lease(port_);
-    ended = lease.id();
-  }
-  EXPECT_TRUE(
-      eventually([&] { return startWith(ended).code() == StatusCode::FAILED_PRECONDITION; }));
-  EXPECT_THAT(startWith(ended).message(), HasSubstr("has ended: open another one"));
-  EXPECT_EQ(startWith(12345).code(), StatusCode::FAILED_PRECONDITION);
 }
 
 TEST_F(LeaseTest, LeasesTakeNoThreads) {

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <string>
-#include <vector>
 
 #include "compiler_gym/service/runtime/CompilerGymService.h"
 #include "tests/service/runtime/Processes.h"
@@ -17,7 +16,6 @@ namespace compiler_gym::runtime {
 namespace {
 
 using grpc::StatusCode;
-using ::testing::HasSubstr;
 using toy::makeBenchmark;
 using util::RefusedForks;
 
@@ -68,7 +66,7 @@ TEST_F(NoProcessesLeftTest, ObservedSessionOfAKnownProgramTakesThePlaceOfTwo) {
   const auto started =
       client_.start(makeBenchmark("benchmark://toy-v0/idle3", "idle3"), {toy::kText});
   EXPECT_EQ(refused.left(), 0);
-  ASSERT_TRUE(started.ok()) << started.message();
+  ASSERT_THAT(started.status, IsOk());
   EXPECT_EQ(started.reply.observation(0).string_value(), "idle3");
   EXPECT_TRUE(haveProcesses(3));
 }
@@ -77,9 +75,8 @@ TEST_F(NoProcessesLeftTest, StartFailsOnlyWhenNoneIsLeft) {
   constexpr int kMany = 1000;
   {
     const RefusedForks refused(kMany);
-    const auto started = client_.start(makeBenchmark("benchmark://toy-v0/new", "new"));
-    EXPECT_EQ(started.code(), StatusCode::RESOURCE_EXHAUSTED);
-    EXPECT_THAT(started.message(), HasSubstr(kCannotFork));
+    EXPECT_THAT(client_.start(makeBenchmark("benchmark://toy-v0/new", "new")).status,
+                IsError(StatusCode::RESOURCE_EXHAUSTED, kCannotFork));
     // With four, two, one and none of the idle ones left.
     EXPECT_EQ(refused.left(), kMany - 4);
     EXPECT_TRUE(haveProcesses(0));
@@ -93,8 +90,7 @@ TEST_F(NoProcessesLeftTest, PromisedSessionFailsAndMakesRoomForTheNext) {
   const int64_t session = client_.startOn("idle3");
   const auto answer = client_.step(session, {}, {toy::kText});
   EXPECT_EQ(refused.left(), 0);
-  EXPECT_EQ(answer.code(), StatusCode::RESOURCE_EXHAUSTED);
-  EXPECT_THAT(answer.message(), HasSubstr(kCannotFork));
+  EXPECT_THAT(answer.status, IsError(StatusCode::RESOURCE_EXHAUSTED, kCannotFork));
   EXPECT_TRUE(haveProcesses(2));
   EXPECT_EQ(client_.textOf(client_.startOn("idle3")), "idle3");
 }
@@ -104,14 +100,13 @@ TEST_F(NoProcessesLeftTest, PromisedForkFailsAndMakesRoomForTheNext) {
   EXPECT_EQ(client_.textOf(original), "idle3");
   const RefusedForks refused(1);
   const auto failing = client_.fork(original);
-  ASSERT_TRUE(failing.ok()) << failing.message();
-  const auto answer = client_.step(failing.reply.session_id(), {}, {toy::kText});
-  EXPECT_EQ(answer.code(), StatusCode::RESOURCE_EXHAUSTED);
-  EXPECT_THAT(answer.message(), HasSubstr(kCannotFork));
+  ASSERT_THAT(failing.status, IsOk());
+  EXPECT_THAT(client_.step(failing.reply.session_id(), {}, {toy::kText}).status,
+              IsError(StatusCode::RESOURCE_EXHAUSTED, kCannotFork));
   // Two that are idle, and the original.
   EXPECT_TRUE(haveProcesses(3));
   const auto forked = client_.fork(original);
-  ASSERT_TRUE(forked.ok()) << forked.message();
+  ASSERT_THAT(forked.status, IsOk());
   EXPECT_EQ(client_.textOf(forked.reply.session_id()), "idle3");
 }
 

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "compiler_gym/util/FileDescriptor.h"
-#include "tests/service/runtime/IsolatedServiceFixture.h"
+#include "tests/service/runtime/ToyServiceFixture.h"
 
 namespace compiler_gym::runtime {
 namespace {
@@ -108,8 +108,10 @@ TEST_F(NoTracesTest, DirectoryOfALivingOwnerStays) {
 TEST_F(NoTracesTest, DirectoryOfAUserStays) {
   fs::create_directory(working());
   std::ofstream((working() / "mine").string()) << "text";
+  fs::permissions(working(), fs::perms(0750));
   start();
   expectExit(stop(), 0);
+  EXPECT_EQ(fs::status(working()).permissions(), fs::perms(0750));
   EXPECT_EQ(contentsOf(working() / "mine"), "text");
 }
 
@@ -257,7 +259,7 @@ std::string callMethod(int port, const std::string& method, const std::string& r
   void* tag = nullptr;
   bool isDone = false;
   queue.Next(&tag, &isDone);
-  EXPECT_TRUE(status.ok()) << status.error_message();
+  EXPECT_THAT(status, IsOk());
   grpc::Slice bytes;
   if (!status.ok() || !reply.DumpToSingleSlice(&bytes).ok()) return "";
   return {reinterpret_cast<const char*>(bytes.begin()), bytes.size()};

@@ -37,7 +37,6 @@ void operator delete(void* memory, size_t /*size*/) noexcept { std::free(memory)
 namespace compiler_gym::runtime {
 namespace {
 
-using grpc::Status;
 using grpc::StatusCode;
 using ::testing::HasSubstr;
 
@@ -54,19 +53,17 @@ TEST(OutOfMemoryTest, ReplyOfASessionIsNotReadLater) {
   CompilerGymService<toy::ToySession> service(makeToySessions());
   const toy::ToyClient client(&service);
   const auto started = client.start(toy::makeBenchmark("uri", std::string(20 * kMiB, 'x')));
-  ASSERT_TRUE(started.ok()) << started.message();
+  ASSERT_THAT(started.status, IsOk());
   const int64_t session = started.reply.session_id();
   EXPECT_TRUE(client.step(session, {}).ok());
   {
     const AllocationLimit limit(8 * kMiB);
-    const auto failed = client.step(session, {}, {toy::kText});
-    EXPECT_EQ(failed.code(), StatusCode::RESOURCE_EXHAUSTED);
-    EXPECT_THAT(failed.message(), HasSubstr("Out of memory"));
+    EXPECT_THAT(client.step(session, {}, {toy::kText}).status,
+                IsError(StatusCode::RESOURCE_EXHAUSTED, "Out of memory"));
   }
   // The rest of the reply is not taken for another one.
-  const auto later = client.step(session, {}, {toy::kLength});
-  EXPECT_EQ(later.code(), StatusCode::RESOURCE_EXHAUSTED);
-  EXPECT_THAT(later.message(), HasSubstr("The service had to end the session"));
+  EXPECT_THAT(client.step(session, {}, {toy::kLength}).status,
+              IsError(StatusCode::RESOURCE_EXHAUSTED, "The service had to end the session"));
   EXPECT_EQ(client.textOf(client.startOn("abc")), "abc");
 }
 
@@ -81,8 +78,7 @@ TEST(OutOfMemoryTest, RequestOnTheDirectChannelIsRefused) {
     const AllocationLimit limit(8 * kMiB);
     // The server may close the connection before it has read all.
     (void)client.send(static_cast<uint16_t>(Method::kAddBenchmark), request, soon());
-    const Status received = client.receive(&reply, soon());
-    ASSERT_TRUE(received.ok()) << received.error_message();
+    ASSERT_THAT(client.receive(&reply, soon()), IsOk());
   }
   EXPECT_EQ(reply.code, StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_THAT(reply.payload, HasSubstr("Out of memory"));

@@ -2,31 +2,241 @@
 #include <glog/logging.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
-#include <algorithm>
+#include <array>
 #include <boost/filesystem.hpp>
 #include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <fstream>
 #include <functional>
 #include <iostream>
+#include <iterator>
 #include <memory>
+#include <mutex>
 #include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "compiler_gym/service/CompilationSession.h"
 #include "compiler_gym/service/runtime/CompilerGymService.h"
 #include "compiler_gym/service/runtime/server/isolation/ForkServerProcess.h"
-#include "tests/service/runtime/OwningSession.h"
+#include "compiler_gym/util/FileDescriptor.h"
+#include "compiler_gym/util/GrpcStatusMacros.h"
 #include "tests/service/runtime/ToyClient.h"
 
 namespace compiler_gym::runtime {
 namespace {
 
 namespace fs = boost::filesystem;
+using grpc::Status;
 using grpc::StatusCode;
-using ::testing::HasSubstr;
 using toy::makeBenchmark;
-using toy::OwningSession;
+
+// Adds one to a number, and works with a directory, a thread, a child and a socket of its own. The
+// program of a benchmark is
+//   forkable    its thread ends with each request;
+//   threaded    its thread stays, but it does not say that its process cannot be copied;
+//   unforkable  its thread stays, and it says so;
+//   failing     as forkable, but its copies cannot be set up;
+//   slow        as forkable, but it takes a while to set them up;
+//   lingering   as forkable, but it takes a while to end.
+//
+// The only action is to add. Observations:
+//   0  number     string: what the file in the directory, the thread, and the child behind the
+//                 socket say the number is, with blanks between
+//   1  directory  string: the path of the directory
+class OwningSession final : public CompilationSession {
+ public:
+  using CompilationSession::CompilationSession;
+  ~OwningSession() override;
+
+  std::vector<ActionSpace> getActionSpaces() const override;
+  std::vector<ObservationSpace> getObservationSpaces() const override;
+  [[nodiscard]] grpc::Status init(const ActionSpace& actionSpace,
+                                  const Benchmark& benchmark) override;
+  [[nodiscard]] grpc::Status applyAction(const Event& action, bool& endOfEpisode,
+                                         std::optional<ActionSpace>& newActionSpace,
+                                         bool& actionHadNoEffect) override;
+  [[nodiscard]] grpc::Status computeObservation(const ObservationSpace& observationSpace,
+                                                Event& observation) override;
+  bool forkable() const override { return program_ != "unforkable"; }
+  [[nodiscard]] grpc::Status afterFork() override;
+
+ private:
+  // Says a number when asked, from another thread, which allocates memory all the time.
+  class Speaker {
+   public:
+    Speaker();
+    ~Speaker();
+    std::string say(int64_t number);
+
+   private:
+    void run();
+
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    int64_t question_ = 0;
+    std::string answer_;
+    bool isAsked_ = false;
+    bool isStopping_ = false;
+    std::thread thread_;
+  };
+
+  bool keepsThread() const { return program_ == "threaded" || program_ == "unforkable"; }
+  std::string say();
+  grpc::Status acquire();
+  grpc::Status write() const;
+  std::string echo(const std::string& text) const;
+
+  std::string program_;
+  int64_t number_ = 0;
+  boost::filesystem::path directory_;
+  std::unique_ptr<Speaker> speaker_;
+  pid_t child_ = 0;
+  util::FileDescriptor socket_;
+};
+
+OwningSession::Speaker::Speaker() : thread_([this] { run(); }) {}
+
+OwningSession::Speaker::~Speaker() {
+  {
+    const std::lock_guard lock(mutex_);
+    isStopping_ = true;
+  }
+  thread_.join();
+}
+
+std::string OwningSession::Speaker::say(int64_t number) {
+  std::unique_lock lock(mutex_);
+  question_ = number;
+  isAsked_ = true;
+  changed_.wait(lock, [this] { return !isAsked_; });
+  return answer_;
+}
+
+void OwningSession::Speaker::run() {
+  std::deque<std::string> blocks;
+  for (size_t size = 1;; size = size % 5'000 + 7) {
+    blocks.emplace_back(size, ' ');
+    if (blocks.size() > 50) blocks.pop_front();
+    const std::lock_guard lock(mutex_);
+    if (isStopping_) return;
+    if (!isAsked_) continue;
+    answer_ = std::to_string(question_);
+    isAsked_ = false;
+    changed_.notify_all();
+  }
+}
+
+OwningSession::~OwningSession() {
+  if (program_ == "lingering") std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  boost::system::error_code ignored;
+  if (!directory_.empty()) fs::remove_all(directory_, ignored);
+  // The child ends when nobody can write to it any more.
+  socket_.close();
+  if (child_ > 0) waitpid(child_, nullptr, 0);
+}
+
+std::vector<ActionSpace> OwningSession::getActionSpaces() const {
+  ActionSpace space;
+  space.set_name("Add");
+  space.mutable_space()->mutable_named_discrete()->add_name("add");
+  return {space};
+}
+
+std::vector<ObservationSpace> OwningSession::getObservationSpaces() const {
+  std::vector<ObservationSpace> spaces(2);
+  spaces[0].set_name("number");
+  spaces[1].set_name("directory");
+  for (ObservationSpace& space : spaces) {
+    space.mutable_space()->mutable_string_value()->mutable_length_range()->set_min(0);
+  }
+  return spaces;
+}
+
+Status OwningSession::init(const ActionSpace& /*actionSpace*/, const Benchmark& benchmark) {
+  program_ = benchmark.program().contents();
+  return acquire();
+}
+
+Status OwningSession::acquire() {
+  directory_ = workingDirectory() / fs::unique_path("owned-%%%%%%%%");
+  fs::create_directory(directory_);
+  RETURN_IF_ERROR(write());
+  if (keepsThread()) speaker_ = std::make_unique<Speaker>();
+  std::array<int, 2> ends;
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
+    return Status(StatusCode::INTERNAL, "Cannot make a socket");
+  }
+  socket_ = util::FileDescriptor(ends[0]);
+  const util::FileDescriptor theirs(ends[1]);
+  posix_spawn_file_actions_t files;
+  posix_spawn_file_actions_init(&files);
+  posix_spawn_file_actions_adddup2(&files, theirs.get(), STDIN_FILENO);
+  posix_spawn_file_actions_adddup2(&files, theirs.get(), STDOUT_FILENO);
+  std::string program = "/bin/cat";
+  const std::array<char*, 2> arguments = {program.data(), nullptr};
+  const int error =
+      posix_spawn(&child_, program.c_str(), &files, nullptr, arguments.data(), environ);
+  posix_spawn_file_actions_destroy(&files);
+  return error == 0 ? Status::OK : Status(StatusCode::INTERNAL, "Cannot start cat");
+}
+
+Status OwningSession::afterFork() {
+  if (program_ == "failing") {
+    // The destructor must not take them for its own.
+    directory_.clear();
+    child_ = 0;
+    return Status(StatusCode::UNAVAILABLE, "there is only one of it");
+  }
+  // The child is one of the original, with which that socket is shared.
+  RETURN_IF_ERROR(acquire());
+  if (program_ == "slow") std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  return Status::OK;
+}
+
+Status OwningSession::write() const {
+  std::ofstream((directory_ / "number").string()) << number_;
+  return Status::OK;
+}
+
+std::string OwningSession::say() {
+  if (keepsThread()) return speaker_->say(number_);
+  return Speaker().say(number_);
+}
+
+std::string OwningSession::echo(const std::string& text) const {
+  std::string answer(text.size(), '?');
+  if (send(socket_.get(), text.data(), text.size(), MSG_NOSIGNAL) < 0) return answer;
+  if (recv(socket_.get(), answer.data(), answer.size(), MSG_WAITALL) < 0) return "?";
+  return answer;
+}
+
+Status OwningSession::applyAction(const Event& /*action*/, bool& /*endOfEpisode*/,
+                                  std::optional<ActionSpace>& /*newActionSpace*/,
+                                  bool& /*actionHadNoEffect*/) {
+  ++number_;
+  return write();
+}
+
+Status OwningSession::computeObservation(const ObservationSpace& observationSpace,
+                                         Event& observation) {
+  if (observationSpace.name() == "directory") {
+    observation.set_string_value(directory_.string());
+    return Status::OK;
+  }
+  std::ifstream file((directory_ / "number").string());
+  const std::string written{std::istreambuf_iterator<char>(file), {}};
+  observation.set_string_value(written + " " + say() + " " + echo(std::to_string(number_)));
+  return Status::OK;
+}
 
 const fs::path& directory() {
   static const fs::path path = [] {
@@ -69,7 +279,7 @@ class OwningSessionTest : public ::testing::TestWithParam<const char*> {
 
   int64_t start(const std::string& program) const {
     const auto answer = client_.start(makeBenchmark("benchmark://owning-v0/" + program, program));
-    EXPECT_TRUE(answer.ok()) << answer.message();
+    EXPECT_THAT(answer.status, IsOk());
     return answer.ok() ? answer.reply.session_id() : -1;
   }
 
@@ -106,7 +316,7 @@ TEST_P(OwningSessionTest, CopyOutlivesItsOriginal) {
   const int64_t original = start(GetParam());
   EXPECT_EQ(add(original, 2), "2 2 2");
   const auto forked = client_.fork(original);
-  ASSERT_TRUE(forked.ok()) << forked.message();
+  ASSERT_THAT(forked.status, IsOk());
   const int64_t copy = forked.reply.session_id();
   EXPECT_EQ(add(copy, 3), "5 5 5");
   EXPECT_EQ(add(original, 0), "2 2 2");
@@ -125,7 +335,7 @@ TEST_P(OwningSessionTest, OriginalOutlivesItsCopies) {
   EXPECT_EQ(add(original, 1), "1 1 1");
   for (int i = 0; i < 3; ++i) {
     const auto forked = client_.fork(original);
-    ASSERT_TRUE(forked.ok()) << forked.message();
+    ASSERT_THAT(forked.status, IsOk());
     const std::string number = std::to_string(1 + i);
     EXPECT_EQ(add(forked.reply.session_id(), i), number + " " + number + " " + number);
     const fs::path path = directoryOf(forked.reply.session_id());
@@ -141,7 +351,7 @@ TEST_P(OwningSessionTest, CopiesCanAllocateDespiteThreads) {
   const int64_t original = start(GetParam());
   for (int i = 0; i < 50; ++i) {
     const auto forked = client_.fork(original);
-    ASSERT_TRUE(forked.ok()) << forked.message();
+    ASSERT_THAT(forked.status, IsOk());
     const std::string number = std::to_string(i + 1);
     ASSERT_EQ(add(forked.reply.session_id(), i + 1), number + " " + number + " " + number);
     ASSERT_TRUE(client_.end(forked.reply.session_id()).ok());
@@ -153,7 +363,7 @@ TEST_F(OwningSessionTest, AbandonedCopyLeavesNothing) {
   EXPECT_EQ(add(session, 1), "1 1 1");
   const std::set<fs::path> before = entriesOf(directory());
   const auto forked = client_.fork(session);
-  ASSERT_TRUE(forked.ok()) << forked.message();
+  ASSERT_THAT(forked.status, IsOk());
   // It owns something, and is not there yet.
   fs::path owned;
   eventually([&] {
@@ -180,10 +390,9 @@ TEST_F(OwningSessionTest, HasTimeToReleaseItsResources) {
 TEST_F(OwningSessionTest, CopyThatCannotBeSetUpSaysWhy) {
   const int64_t session = start("failing");
   for (int i = 0; i < 2; ++i) {
-    const auto answer = observe(session, 0, 1);
-    EXPECT_EQ(answer.code(), StatusCode::UNAVAILABLE);
-    EXPECT_EQ(answer.message(),
-              "The copy of the session could not be set up: there is only one of it");
+    EXPECT_THAT(observe(session, 0, 1).status,
+                IsError(StatusCode::UNAVAILABLE,
+                        "The copy of the session could not be set up: there is only one of it"));
   }
   EXPECT_TRUE(client_.end(session).ok());
 }

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/service/runtime/IsolatedServiceFixture.h"
+#include "tests/service/runtime/ToyServiceFixture.h"
 #include "tests/service/runtime/ToySession.h"
 
 namespace compiler_gym::runtime {
@@ -42,9 +42,9 @@ class ObservedAtStartTest : public IsolatedServiceTest {
   std::string observedAtStart(const std::vector<int32_t>& observations) {
     const auto started =
         client().start(toy::makeBenchmark("benchmark://toy-v0/abc", "abc"), observations);
-    EXPECT_TRUE(started.ok()) << started.message();
+    EXPECT_THAT(started.status, IsOk());
     const auto answer = client().send(started.reply.session_id(), {{"toy.get_observed", ""}});
-    EXPECT_TRUE(answer.ok()) << answer.message();
+    EXPECT_THAT(answer.status, IsOk());
     return answer.ok() ? answer.reply.reply(0) : "";
   }
 };
@@ -63,7 +63,7 @@ TEST_F(ObservedAtStartTest, VaryingObservationsAreComputedBySessionsOnly) {
   for (int i = 0; i < 2; ++i) {
     const auto started =
         client().start(toy::makeBenchmark("benchmark://toy-v0/abc", "abc"), {toy::kCounter});
-    ASSERT_TRUE(started.ok()) << started.message();
+    ASSERT_THAT(started.status, IsOk());
     EXPECT_EQ(started.reply.observation(0).int64_value(), 1);
   }
 }
@@ -71,10 +71,9 @@ TEST_F(ObservedAtStartTest, VaryingObservationsAreComputedBySessionsOnly) {
 TEST_F(ObservedAtStartTest, OneThatFailsDoesNoHarmToTheProgram) {
   start();
   for (int i = 0; i < 2; ++i) {
-    const auto failed =
-        client().start(toy::makeBenchmark("benchmark://toy-v0/abc", "abc"), {toy::kFailing});
-    EXPECT_EQ(failed.code(), StatusCode::INTERNAL);
-    EXPECT_EQ(failed.message(), "The observation failing cannot be computed");
+    EXPECT_THAT(
+        client().start(toy::makeBenchmark("benchmark://toy-v0/abc", "abc"), {toy::kFailing}).status,
+        IsError(StatusCode::INTERNAL, "The observation failing cannot be computed"));
   }
   EXPECT_EQ(client().textOf(client().startOn("abc")), "abc");
   // Other observations are still computed once per program, after the one that failed.
@@ -87,7 +86,7 @@ TEST_F(IsolatedServiceTest, PristineSessionsAreEvicted) {
   const int64_t session = client().startOn("abc");
   const auto ask = [&](const std::string& key, const std::string& value) {
     const auto answer = client().send(session, {{"service.pristine_sessions." + key, value}});
-    EXPECT_TRUE(answer.ok()) << answer.message();
+    EXPECT_THAT(answer.status, IsOk());
     return answer.ok() ? answer.reply.reply(0) : "";
   };
   EXPECT_EQ(ask("get_max_size_in_bytes", ""), std::to_string(64 << 20));
@@ -128,9 +127,9 @@ TEST_F(IsolatedServiceTest, PristineSessionsMakeRoomForOthers) {
   ASSERT_EQ(prlimit(pid_, RLIMIT_NOFILE, &limit, nullptr), 0);
   for (int i = 0; i < 40; ++i) {
     const auto started = client().start(makeBenchmark("uri" + std::to_string(i), "text"));
-    ASSERT_TRUE(started.ok()) << started.message();
+    ASSERT_THAT(started.status, IsOk());
     const auto forked = client().fork(first);
-    ASSERT_TRUE(forked.ok()) << forked.message();
+    ASSERT_THAT(forked.status, IsOk());
     EXPECT_EQ(client().textOf(forked.reply.session_id()), "first");
     EXPECT_TRUE(client().end(started.reply.session_id()).ok());
     EXPECT_TRUE(client().end(forked.reply.session_id()).ok());
@@ -166,7 +165,7 @@ TEST_F(SimultaneousStartTest, DoesNotInheritTheDeadlineOfAnother) {
   release();
   for (auto& other : others_) {
     const Started started = other.get();
-    ASSERT_TRUE(started.ok()) << started.message();
+    ASSERT_THAT(started.status, IsOk());
     EXPECT_EQ(client().textOf(started.reply.session_id()), "awaited");
   }
 }

@@ -13,11 +13,11 @@
 #include <iostream>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "compiler_gym/service/runtime/server/isolation/Epitaph.h"
 #include "compiler_gym/service/runtime/wire/SessionRecord.h"
+#include "tests/Statuses.h"
 
 namespace compiler_gym::runtime {
 namespace {
@@ -41,10 +41,7 @@ std::string contents(const FileDescriptor& file) {
 
 class SessionRecordTest : public ::testing::Test {
  protected:
-  SessionRecordTest() {
-    const grpc::Status status = SessionRecord::create(&record_);
-    EXPECT_TRUE(status.ok()) << status.error_message();
-  }
+  SessionRecordTest() { EXPECT_THAT(SessionRecord::create(&record_), IsOk()); }
 
   // Lets another process write the record, and be killed. Returns its pid.
   int writeAndDie(const std::function<void(SessionRecord&)>& write) const {
@@ -70,15 +67,6 @@ class SessionRecordTest : public ::testing::Test {
 
   std::unique_ptr<SessionRecord> record_;
 };
-
-TEST_F(SessionRecordTest, NewOneIsEmpty) {
-  EXPECT_TRUE(record_->isForkable());
-  EXPECT_FALSE(record_->isBusy());
-  EXPECT_EQ(record_->endReason(), EndReason::kNone);
-  EXPECT_EQ(record_->describeActivity(), "no action or observation");
-  EXPECT_EQ(record_->outputTail(), "");
-  EXPECT_THAT(history(), SizeIs(0));
-}
 
 TEST_F(SessionRecordTest, ActivityOutlivesTheProcess) {
   writeAndDie([](SessionRecord& record) {
@@ -108,14 +96,6 @@ TEST_F(SessionRecordTest, OtherActivities) {
   record_->end();
   EXPECT_FALSE(record_->isBusy());
   EXPECT_EQ(record_->describeActivity(), "no action or observation");
-}
-
-TEST_F(SessionRecordTest, LastLinesOfTheOutput) {
-  writeAndDie([](SessionRecord&) {
-    std::cerr << "first\n\nsecond" << std::endl;
-    std::cout << "third" << std::endl;
-  });
-  EXPECT_EQ(record_->outputTail(), "\n  first\n  second\n  third");
 }
 
 TEST_F(SessionRecordTest, OutputIsBounded) {

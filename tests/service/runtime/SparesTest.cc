@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "tests/service/runtime/IsolatedServiceFixture.h"
+#include "tests/service/runtime/ToyServiceFixture.h"
 #include "tests/service/runtime/ToySession.h"
 
 namespace compiler_gym::runtime {
@@ -29,7 +29,7 @@ class SparesTest : public IsolatedServiceTest {
   // The text of a new fork.
   std::string forkedText(int64_t session) {
     const auto answer = client().fork(session);
-    EXPECT_TRUE(answer.ok()) << answer.message();
+    EXPECT_THAT(answer.status, IsOk());
     forks_.push_back(answer.reply.session_id());
     return client().textOf(forks_.back());
   }
@@ -73,7 +73,7 @@ TEST_F(SparesTest, OfEarlierParametersIsNotUsed) {
   ASSERT_TRUE(client().send(session, {{"toy.set_sleep_milliseconds", "7"}}).ok());
   const int64_t fork = client().fork(session).reply.session_id();
   const auto answer = client().send(fork, {{"toy.get_sleep_milliseconds", ""}});
-  ASSERT_TRUE(answer.ok()) << answer.message();
+  ASSERT_THAT(answer.status, IsOk());
   EXPECT_EQ(answer.reply.reply(0), "7");
 }
 

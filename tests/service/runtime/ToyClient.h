@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "compiler_gym/service/proto/compiler_gym_service.grpc.pb.h"
+#include "tests/Statuses.h"
 
 namespace compiler_gym::toy {
 

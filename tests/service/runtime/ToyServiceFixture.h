@@ -1,10 +1,8 @@
-// The toy service as a program.
+// The toy service as a program, whose sessions are processes.
 #pragma once
 
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <signal.h>
-#include <sys/socket.h>
 
 #include <boost/filesystem.hpp>
 #include <chrono>
@@ -13,13 +11,11 @@
 #include <future>
 #include <map>
 #include <optional>
-#include <random>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
-#include "compiler_gym/util/FileDescriptor.h"
 #include "compiler_gym/util/GrpcStatusMacros.h"
 #include "compiler_gym/util/Process.h"
 #include "tests/service/runtime/Processes.h"
@@ -28,27 +24,6 @@
 namespace compiler_gym::runtime {
 
 constexpr std::chrono::seconds kPatience(250);
-
-// A free port outside the range from which the system assigns ports by itself. Other programs that
-// ask for any port do not get it.
-inline int unassignedPort() {
-  int low = 32768;
-  int high = 60999;
-  std::ifstream("/proc/sys/net/ipv4/ip_local_port_range") >> low >> high;
-  std::random_device random;
-  while (true) {
-    const int port = std::uniform_int_distribution<>(1024, 65535)(random);
-    if (port >= low && port <= high) continue;
-    sockaddr_in address = {};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(static_cast<uint16_t>(port));
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    const util::FileDescriptor probe(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    if (bind(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0) {
-      return port;
-    }
-  }
-}
 
 // The program: what the environment variable TOY_SERVICE names, or else the one in C++.
 inline boost::filesystem::path toyService() {
@@ -126,6 +101,53 @@ class ToyServiceTest : public ::testing::Test {
   int port_ = 0;
   std::optional<toy::ToyClient> client_;
   std::future<util::ProcessResult> ended_;
+};
+
+// With a look at the processes of its sessions.
+class IsolatedServiceTest : public ToyServiceTest {
+ protected:
+  const toy::ToyClient& client() const { return *client_; }
+
+  // The fork server, which is the only child of the service.
+  pid_t forkServer() const {
+    const std::vector<pid_t> children = childrenOf(pid_);
+    EXPECT_EQ(children.size(), 1u);
+    return children.empty() ? -1 : children[0];
+  }
+
+  // Sessions, pristine sessions and spares.
+  std::vector<pid_t> sessionProcesses() const { return childrenOf(forkServer()); }
+
+  // Everything below a process.
+  static std::vector<pid_t> descendantsOf(pid_t pid) {
+    std::vector<pid_t> all = childrenOf(pid);
+    for (size_t i = 0; i < all.size(); ++i) {
+      for (const pid_t child : childrenOf(all[i])) all.push_back(child);
+    }
+    return all;
+  }
+
+  static void expectAllGone(const std::vector<pid_t>& pids) {
+    for (const pid_t pid : pids) {
+      EXPECT_TRUE(eventually([pid] { return isGone(pid); }))
+          << "process " << pid
+          << " is still there: " << contentsOf("/proc/" + std::to_string(pid) + "/status");
+    }
+  }
+
+  // Until an action that says so is at work.
+  void awaitAsleep() const {
+    EXPECT_TRUE(eventually([this] { return boost::filesystem::exists(working() / "asleep"); }));
+  }
+
+  // The service does what it is there for.
+  void expectServes() const {
+    const int64_t session = client().startOn("known");
+    const auto answer = client().step(session, {"reverse", "append-a"}, {toy::kText});
+    ASSERT_THAT(answer.status, IsOk());
+    EXPECT_EQ(answer.reply.observation(0).string_value(), "nwonka");
+    EXPECT_TRUE(client().end(session).ok());
+  }
 };
 
 inline void expectExit(const util::ProcessResult& result, int code) {

@@ -1,5 +1,6 @@
 #include "tests/service/runtime/ToySession.h"
 
+#include <google/protobuf/text_format.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <stdexcept>
 #include <thread>
@@ -45,52 +47,30 @@ ActionSpace appendSpace() {
   return space;
 }
 
-ObservationSpace observationSpace(const std::string& name, bool deterministic = true) {
+// The space of a text of its fields.
+ObservationSpace observationSpace(const std::string& name, const std::string& fields,
+                                  bool deterministic = true) {
   ObservationSpace space;
+  google::protobuf::TextFormat::ParseFromString(fields, &space);
   space.set_name(name);
   space.set_deterministic(deterministic);
   return space;
 }
 
-ObservationSpace textSpace() {
-  ObservationSpace space = observationSpace("text");
-  space.mutable_space()->mutable_string_value()->mutable_length_range()->set_min(0);
-  space.mutable_default_observation()->set_string_value("");
-  return space;
-}
-
 ObservationSpace countSpace(const std::string& name, bool deterministic = true) {
-  ObservationSpace space = observationSpace(name, deterministic);
-  space.mutable_space()->mutable_int64_value()->set_min(0);
-  space.mutable_default_observation()->set_int64_value(0);
-  return space;
+  return observationSpace(name,
+                          "space { int64_value { min: 0 } } default_observation { int64_value: 0 }",
+                          deterministic);
 }
 
 ObservationSpace histogramSpace() {
-  ObservationSpace space = observationSpace("histogram");
+  ObservationSpace space = observationSpace("histogram", "");
   Int64Box& box = *space.mutable_space()->mutable_int64_box();
   box.mutable_low()->add_shape(kLetterCount);
   box.mutable_high()->add_shape(kLetterCount);
-  for (int i = 0; i < kLetterCount; ++i) {
-    box.mutable_low()->add_value(0);
-    box.mutable_high()->add_value(INT64_MAX);
-  }
+  box.mutable_low()->mutable_value()->Resize(kLetterCount, 0);
+  box.mutable_high()->mutable_value()->Resize(kLetterCount, INT64_MAX);
   *space.mutable_default_observation()->mutable_int64_tensor() = box.low();
-  return space;
-}
-
-ObservationSpace bytesSpace() {
-  ObservationSpace space = observationSpace("bytes");
-  space.mutable_space()->mutable_byte_sequence()->mutable_length_range()->set_min(0);
-  return space;
-}
-
-ObservationSpace ratiosSpace() {
-  ObservationSpace space = observationSpace("ratios");
-  DoubleSequenceSpace& sequence = *space.mutable_space()->mutable_double_sequence();
-  sequence.mutable_length_range()->set_min(0);
-  sequence.mutable_scalar_range()->set_min(0);
-  sequence.mutable_scalar_range()->set_max(1);
   return space;
 }
 
@@ -238,11 +218,15 @@ std::vector<ActionSpace> ToySession::getActionSpaces() const {
 }
 
 std::vector<ObservationSpace> ToySession::getObservationSpaces() const {
-  return {textSpace(),
+  return {observationSpace("text",
+                           "space { string_value { length_range { min: 0 } } }"
+                           "default_observation { string_value: '' }"),
           countSpace("length"),
           histogramSpace(),
-          bytesSpace(),
-          ratiosSpace(),
+          observationSpace("bytes", "space { byte_sequence { length_range { min: 0 } } }"),
+          observationSpace("ratios",
+                           "space { double_sequence {"
+                           "  length_range { min: 0 } scalar_range { min: 0 max: 1 } } }"),
           countSpace("counter", /*deterministic=*/false),
           countSpace("failing"),
           countSpace("throwing"),

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "compiler_gym/service/runtime/server/WorkingDirectory.h"
+#include "tests/Statuses.h"
 
 namespace compiler_gym::runtime {
 namespace {
@@ -16,7 +17,6 @@ namespace {
 namespace fs = boost::filesystem;
 using grpc::Status;
 using ::testing::HasSubstr;
-using ::testing::MatchesRegex;
 
 std::string contentsOf(const fs::path& path) {
   std::ifstream file(path.string());
@@ -38,45 +38,20 @@ class WorkingDirectoryTest : public ::testing::Test {
 
   static std::unique_ptr<WorkingDirectory> open(const fs::path& path) {
     std::unique_ptr<WorkingDirectory> directory;
-    const Status status = WorkingDirectory::open(path.string(), &directory);
-    EXPECT_TRUE(status.ok()) << status.error_message();
+    EXPECT_THAT(WorkingDirectory::open(path.string(), &directory), IsOk());
     return directory;
   }
 
   const fs::path base_;
 };
 
-TEST_F(WorkingDirectoryTest, DirectoriesAreMadeForTheOwnerOnly) {
-  const auto directory = open(base_ / "a" / "b");
-  EXPECT_EQ(directory->path(), base_ / "a" / "b");
-  EXPECT_EQ(modeOf(base_ / "a"), 0700);
-  EXPECT_EQ(modeOf(base_ / "a" / "b"), 0700);
-  EXPECT_EQ(modeOf(directory->logs()), 0700);
-}
-
-TEST_F(WorkingDirectoryTest, GivenDirectoryStays) {
-  {
-    const auto directory = open(base_ / "a");
-  }
-  EXPECT_TRUE(fs::is_directory(base_ / "a" / "logs"));
-}
-
-TEST_F(WorkingDirectoryTest, ExistingDirectoryKeepsItsModeAndFiles) {
-  ASSERT_EQ(chmod(base_.c_str(), 0750), 0);
-  std::ofstream((base_ / "file").string()) << "x";
-  const auto directory = open(base_);
-  EXPECT_EQ(modeOf(base_), 0750);
-  EXPECT_EQ(contentsOf(base_ / "file"), "x");
-}
-
 TEST_F(WorkingDirectoryTest, DirectoryThatOthersCanWriteToIsRefusedAndStays) {
   for (const mode_t mode : {01777, 0770}) {
     ASSERT_EQ(chmod(base_.c_str(), mode), 0);
     std::ofstream((base_ / "owner.lock").string()) << "";
     std::unique_ptr<WorkingDirectory> directory;
-    const Status status = WorkingDirectory::open(base_.string(), &directory);
-    EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
-    EXPECT_THAT(status.error_message(), HasSubstr("to which nobody else can write"));
+    EXPECT_THAT(WorkingDirectory::open(base_.string(), &directory),
+                IsError(grpc::StatusCode::FAILED_PRECONDITION, "to which nobody else can write"));
     EXPECT_EQ(directory, nullptr);
     EXPECT_TRUE(fs::exists(base_ / "owner.lock"));
   }
@@ -114,40 +89,8 @@ TEST_F(WorkingDirectoryTest, TrailingSlashAndRelativePaths) {
   const fs::path relative = fs::unique_path("relative-%%%%");
   const auto directory = open(relative / "." / "b");
   EXPECT_EQ(directory->path(), fs::current_path() / relative / "b");
+  EXPECT_EQ(modeOf(fs::current_path() / relative), 0700);
   fs::remove_all(relative);
-}
-
-TEST_F(WorkingDirectoryTest, AddressIsWrittenAndRemovedAtTheEnd) {
-  {
-    const auto directory = open(base_);
-    ASSERT_TRUE(directory->writeAddress(1234, 5678).ok());
-    EXPECT_EQ(contentsOf(base_ / "port.txt"), "1234");
-    EXPECT_EQ(contentsOf(base_ / "pid.txt"), "5678");
-    EXPECT_EQ(directory->socket(), base_ / "service.sock");
-    std::ofstream(directory->socket().string()) << "";
-  }
-  EXPECT_FALSE(fs::exists(base_ / "port.txt"));
-  EXPECT_FALSE(fs::exists(base_ / "pid.txt"));
-  EXPECT_FALSE(fs::exists(base_ / "service.sock"));
-}
-
-TEST_F(WorkingDirectoryTest, AddressOfAServiceThatWasKilledIsRemoved) {
-  std::ofstream((base_ / "port.txt").string()) << "1234";
-  std::ofstream((base_ / "pid.txt").string()) << "5678";
-  std::ofstream((base_ / "service.sock").string()) << "";
-  const auto directory = open(base_);
-  EXPECT_FALSE(fs::exists(base_ / "port.txt"));
-  EXPECT_FALSE(fs::exists(base_ / "pid.txt"));
-  EXPECT_FALSE(fs::exists(base_ / "service.sock"));
-}
-
-TEST_F(WorkingDirectoryTest, AddressLeavesNoTemporaryFiles) {
-  const auto directory = open(base_);
-  ASSERT_TRUE(directory->writeAddress(1, 2).ok());
-  ASSERT_TRUE(directory->writeAddress(3, 4).ok());
-  EXPECT_EQ(contentsOf(base_ / "port.txt"), "3");
-  // port.txt, pid.txt, logs
-  EXPECT_EQ(std::distance(fs::directory_iterator(base_), fs::directory_iterator()), 3);
 }
 
 TEST_F(WorkingDirectoryTest, PathThatIsAFile) {
@@ -155,8 +98,7 @@ TEST_F(WorkingDirectoryTest, PathThatIsAFile) {
   std::unique_ptr<WorkingDirectory> directory;
   for (const fs::path& path : {base_ / "file", base_ / "file" / "below"}) {
     const Status status = WorkingDirectory::open(path.string(), &directory);
-    EXPECT_EQ(status.error_code(), grpc::StatusCode::INTERNAL);
-    EXPECT_THAT(status.error_message(), HasSubstr("Cannot make the directory"));
+    EXPECT_THAT(status, IsError(grpc::StatusCode::INTERNAL, "Cannot make the directory"));
     EXPECT_THAT(status.error_message(), HasSubstr((base_ / "file").string()));
   }
 }
@@ -164,9 +106,7 @@ TEST_F(WorkingDirectoryTest, PathThatIsAFile) {
 TEST_F(WorkingDirectoryTest, AddressCannotBeWritten) {
   const auto directory = open(base_ / "a");
   fs::remove_all(base_ / "a");
-  const Status status = directory->writeAddress(1, 2);
-  EXPECT_EQ(status.error_code(), grpc::StatusCode::INTERNAL);
-  EXPECT_THAT(status.error_message(), HasSubstr("port.txt"));
+  EXPECT_THAT(directory->writeAddress(1, 2), IsError(grpc::StatusCode::INTERNAL, "port.txt"));
 }
 
 }  // namespace

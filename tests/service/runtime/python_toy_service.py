@@ -13,57 +13,31 @@ from collections import Counter
 from pathlib import Path
 from typing import NoReturn
 
+from google.protobuf import text_format
+
 from compiler_gym.errors import ServiceError
 from compiler_gym.service.compilation_session import CompilationSession
 from compiler_gym.service.proto import (
     ActionSpace,
     Benchmark,
-    ByteSequenceSpace,
     ByteTensor,
-    DoubleRange,
-    DoubleSequenceSpace,
     DoubleTensor,
     Event,
-    Int64Box,
-    Int64Range,
     Int64Tensor,
     NamedDiscreteSpace,
     ObservationSpace,
     Space,
-    StringSpace,
 )
 from compiler_gym.service.runtime import create_and_run_compiler_gym_service
 
 EDIT_NAMES = [
-    "uppercase",
-    "reverse",
-    "rotate",
-    "append-a",
-    "no-op",
-    "end",
-    "end-later",
-    "fail",
-    "throw",
-    "restrict",
-    "sleep",
-    "hang",
-    "run",
-    "corrupt",
-    "crash",
-    "abort",
-    "exit",
-    "loop",
-    "allocate",
-    "corrupt-heap",
-    "chatter",
-    "crash-when-full",
-    "crash-later",
+    *("uppercase", "reverse", "rotate", "append-a", "no-op", "end", "end-later", "fail", "throw"),
+    *("restrict", "sleep", "hang", "run", "corrupt", "crash", "abort", "exit", "loop", "allocate"),
+    *("corrupt-heap", "chatter", "crash-when-full", "crash-later"),
 ]
 RESTRICTED_ACTION_COUNT = 5
 LETTERS = range(ord("a"), ord("z") + 1)
 LARGEST = (1 << 63) - 1
-
-NOT_NEGATIVE = Int64Range(min=0)
 
 
 def edit_space(action_count: int) -> ActionSpace:
@@ -71,18 +45,16 @@ def edit_space(action_count: int) -> ActionSpace:
     return ActionSpace(name="Edit", space=Space(named_discrete=names))
 
 
-def append_space() -> ActionSpace:
-    length = StringSpace(length_range=Int64Range(min=1, max=16))
-    return ActionSpace(name="Append", space=Space(string_value=length))
+def observation_space(name: str, space: str, default: str = "", deterministic: bool = True):
+    return text_format.Parse(
+        f"name: '{name}' deterministic: {deterministic} space {{ {space} }} "
+        + (f"default_observation {{ {default} }}" if default else ""),
+        ObservationSpace(),
+    )
 
 
 def count_space(name: str, deterministic: bool = True) -> ObservationSpace:
-    return ObservationSpace(
-        name=name,
-        space=Space(int64_value=NOT_NEGATIVE),
-        deterministic=deterministic,
-        default_observation=Event(int64_value=0),
-    )
+    return observation_space(name, "int64_value { min: 0 }", "int64_value: 0", deterministic)
 
 
 def letters(counts: list[int]) -> Int64Tensor:
@@ -117,34 +89,25 @@ class ToySession(CompilationSession):
     """Edits text, for tests of the runtime and its clients."""
 
     compiler_version = "toy 1.0"
-    action_spaces = (edit_space(len(EDIT_NAMES)), append_space())
+    action_spaces = (
+        edit_space(len(EDIT_NAMES)),
+        text_format.Parse(
+            "name: 'Append' space { string_value { length_range { min: 1 max: 16 } } }",
+            ActionSpace(),
+        ),
+    )
     observation_spaces = (
-        ObservationSpace(
-            name="text",
-            space=Space(string_value=StringSpace(length_range=NOT_NEGATIVE)),
-            deterministic=True,
-            default_observation=Event(string_value=""),
-        ),
+        observation_space("text", "string_value { length_range { min: 0 } }", "string_value: ''"),
         count_space("length"),
-        ObservationSpace(
-            name="histogram",
-            space=Space(int64_box=Int64Box(low=letters([0] * 26), high=letters([LARGEST] * 26))),
-            deterministic=True,
-            default_observation=Event(int64_tensor=letters([0] * 26)),
+        observation_space(
+            "histogram",
+            f"int64_box {{ low {{ {letters([0] * 26)} }} high {{ {letters([LARGEST] * 26)} }} }}",
+            f"int64_tensor {{ {letters([0] * 26)} }}",
         ),
-        ObservationSpace(
-            name="bytes",
-            space=Space(byte_sequence=ByteSequenceSpace(length_range=NOT_NEGATIVE)),
-            deterministic=True,
-        ),
-        ObservationSpace(
-            name="ratios",
-            space=Space(
-                double_sequence=DoubleSequenceSpace(
-                    length_range=NOT_NEGATIVE, scalar_range=DoubleRange(min=0, max=1)
-                )
-            ),
-            deterministic=True,
+        observation_space("bytes", "byte_sequence { length_range { min: 0 } }"),
+        observation_space(
+            "ratios",
+            "double_sequence { length_range { min: 0 } scalar_range { min: 0 max: 1 } }",
         ),
         count_space("counter", deterministic=False),
         count_space("failing"),

@@ -2,7 +2,6 @@
 
 import gc
 import os
-import threading
 import time
 
 import grpc
@@ -66,12 +65,6 @@ def open_fds() -> int:
 
 
 class TestUse:
-    def test_it_is_used(self, connection, service):
-        assert connection.is_direct
-        assert connection.isolates_sessions
-        assert version(connection) == "adder"
-        assert service.direct_calls == [("service", "GetVersion")]
-
     def test_all_methods(self, connection, service):
         stub = connection.stub
         assert connection(stub.GetSpaces, GetSpacesRequest()).action_space_list[0].name == "Add"
@@ -100,13 +93,6 @@ class TestUse:
             "EndSession",
             "EndSession",
         ]
-
-    def test_a_fork_runs_a_function_meanwhile(self, connection):
-        session = start(connection)
-        done = []
-        fork = session.fork(meanwhile=lambda: done.append(1))
-        assert done == [1]
-        assert total(fork, ONE) == total(session, ONE)
 
     @pytest.mark.parametrize("size", [None, 1, 3, 16, 17, 1000])
     def test_sessions_that_end_with_the_next_request(self, connection, service, size):
@@ -160,23 +146,6 @@ class TestUse:
             connection(connection.stub.GetVersion, "not a message")
         assert version(connection) == "adder"
         assert connection.is_direct
-
-    def test_threads(self, connection, service):
-        results = {}
-
-        def run(i: int) -> None:
-            session = start(connection, str(1000 * i))
-            results[i] = [total(session, ONE) for _ in range(50)][-1]
-            version(connection)
-            session.end(10)
-
-        threads = [threading.Thread(target=run, args=(i,)) for i in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert results == {i: 1000 * i + 50 for i in range(8)}
-        assert service.sessions == {}
 
     def test_nothing_stays_open(self, service):
         before = open_fds()

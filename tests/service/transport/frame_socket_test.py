@@ -1,5 +1,6 @@
 """Sockets of the direct channel."""
 
+import contextlib
 import os
 import resource
 import select
@@ -7,6 +8,7 @@ import socket
 import sys
 import threading
 import time
+from collections.abc import Iterator
 
 import grpc
 import pytest
@@ -39,6 +41,15 @@ def reply(payload: bytes, code: int = 0) -> bytes:
     return REPLY_HEADER.pack(len(payload), code, 0, 0) + payload
 
 
+@contextlib.contextmanager
+def meanwhile(target, *args) -> Iterator[None]:
+    """Runs a function in another thread."""
+    thread = threading.Thread(target=target, args=args)
+    thread.start()
+    yield
+    thread.join()
+
+
 def is_open(fd: int) -> bool:
     try:
         os.fstat(fd)
@@ -51,11 +62,11 @@ def test_a_call_runs_a_function_before_the_reply(pair):
     client, service = pair
     done = []
 
-    def meanwhile() -> None:
+    def act() -> None:
         done.append(service.recv(100)[16:])
         service.sendall(reply(b"yes"))
 
-    assert client.call(STEP, b"payload", 100, meanwhile=meanwhile) == (0, b"yes")
+    assert client.call(STEP, b"payload", 100, meanwhile=act) == (0, b"yes")
     assert done == [b"payload"]
 
 
@@ -65,31 +76,16 @@ def test_replies_that_are_skipped(pair, sizes, last):
     client, service = pair
     payload = os.urandom(last)
     replies = b"".join(reply(bytes(size), code=5) for size in sizes) + reply(payload)
-    thread = threading.Thread(target=service.sendall, args=[replies])
-    thread.start()
     before = [(STEP + 1, b"before")] * len(sizes)
-    assert client.call(STEP, b"payload", 100, before=before) == (0, payload)
-    thread.join()
+    with meanwhile(service.sendall, replies):
+        assert client.call(STEP, b"payload", 100, before=before) == (0, payload)
     received = service.recv(10_000)
     assert received.count(b"before") == len(sizes)
     assert received.endswith(b"payload")
 
 
-def test_header_byte_by_byte(pair):
-    client, service = pair
-
-    def serve() -> None:
-        for byte in reply(b"yes"):
-            time.sleep(0.001)
-            service.send(bytes([byte]))
-
-    thread = threading.Thread(target=serve)
-    thread.start()
-    assert client.call(STEP, b"", None) == (0, b"yes")
-    thread.join()
-
-
-def test_requests_that_do_not_fit_into_the_socket(pair):
+@pytest.mark.parametrize("is_divided", [False, True])
+def test_requests_that_do_not_fit_into_the_socket(pair, is_divided):
     client, service = pair
     payload = os.urandom(3_000_000)
     received = bytearray()
@@ -98,12 +94,14 @@ def test_requests_that_do_not_fit_into_the_socket(pair):
         while len(received) < 16 + len(payload):
             time.sleep(0.001)
             received.extend(service.recv(300_000))
-        service.sendall(reply(b""))
+        service.sendall(reply(payload))
 
-    thread = threading.Thread(target=serve)
-    thread.start()
-    assert client.call(STEP, payload, 100) == (0, b"")
-    thread.join()
+    with meanwhile(serve):
+        if is_divided:
+            client.begin(STEP, payload, 60)
+            assert client.finish() == (0, payload)
+        else:
+            assert client.call(STEP, payload, 100) == (0, payload)
     assert received[16:] == payload
 
 
@@ -148,11 +146,9 @@ def test_close_wakes_waiting_calls(pair):
         except ChannelBroken as error:
             failures.append(error)
 
-    thread = threading.Thread(target=call)
-    thread.start()
-    service.recv(16)
-    client.close()
-    thread.join(timeout=100)
+    with meanwhile(call):
+        service.recv(16)
+        client.close()
     assert len(failures) == 1
 
 
@@ -239,22 +235,6 @@ class TestDivided:
         service.sendall(reply(b"first"))
         assert client.finish() == (0, b"first")
         assert service.recv(100).endswith(b"first")
-
-    def test_large(self, pair):
-        client, service = pair
-        payload = os.urandom(3_000_000)
-        received = bytearray()
-
-        def serve() -> None:
-            while len(received) < 16 + len(payload):
-                received.extend(service.recv(300_000))
-            service.sendall(reply(payload))
-
-        thread = threading.Thread(target=serve)
-        thread.start()
-        client.begin(STEP, payload, 60)
-        assert client.finish() == (0, payload)
-        thread.join()
 
     def test_time_limits(self, pair, monkeypatch):
         monkeypatch.setattr("compiler_gym.service.transport.frame_socket.GRACE_SECONDS", 0.05)

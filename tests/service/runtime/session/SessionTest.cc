@@ -8,6 +8,7 @@
 
 #include "compiler_gym/service/runtime/session/Session.h"
 #include "compiler_gym/util/GrpcStatusMacros.h"
+#include "tests/Statuses.h"
 #include "tests/service/runtime/ToySession.h"
 
 namespace compiler_gym::runtime {
@@ -113,8 +114,8 @@ TEST_P(ExceptionTest, BecomesAStatus) {
   const std::unique_ptr<Session> session = makeSession();
   const std::vector<Status> errors = serve(*session);
   ASSERT_FALSE(errors.empty());
-  EXPECT_EQ(errors.front().error_code(), StatusCode::INTERNAL);
-  EXPECT_EQ(errors.front().error_message(), std::string("Exception in ") + GetParam() + ": thrown");
+  EXPECT_THAT(errors.front(), IsError(StatusCode::INTERNAL,
+                                      std::string("Exception in ") + GetParam() + ": thrown"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Method, ExceptionTest,
@@ -141,7 +142,7 @@ TEST_P(ExceptionOutsideOfRequestsTest, IsANo) {
               "The session cannot continue after an earlier failure: Exception in afterReply: "
               "thrown");
   } else {
-    EXPECT_TRUE(status.ok()) << status.error_message();
+    EXPECT_THAT(status, IsOk());
   }
 }
 

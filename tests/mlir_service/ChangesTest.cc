@@ -11,6 +11,7 @@
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir_service/Compilation.h"
+#include "tests/Statuses.h"
 #include "tests/mlir_service/Programs.h"
 
 namespace compiler_gym::mlir_service {
@@ -67,17 +68,15 @@ class ChangesTest : public testing::Test {
 
   void SetUp() override { start(kTwice); }
 
-  void start(const char* program) {
-    const grpc::Status status = Compilation::start(program, compilation_);
-    ASSERT_TRUE(status.ok()) << status.error_message();
+  void start(const std::string& program) {
+    ASSERT_THAT(Compilation::start(program, compilation_), IsOk());
   }
 
   /// Runs a pass with this effect. Returns true if a change was reported.
   bool changes(const Edit& edit) {
     currentEdit() = edit;
     bool changed = false;
-    const grpc::Status status = compilation_->apply("edit", changed);
-    EXPECT_TRUE(status.ok()) << status.error_message();
+    EXPECT_THAT(compilation_->apply("edit", changed), IsOk());
     std::string text;
     llvm::raw_string_ostream stream(text);
     compilation_->module().print(stream);

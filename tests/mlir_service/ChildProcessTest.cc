@@ -3,10 +3,14 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
+#include <functional>
 #include <new>
+#include <string>
 
 #include "mlir_service/ChildProcess.h"
+#include "tests/Statuses.h"
 #include "tests/util/RefusedForks.h"
 
 namespace compiler_gym::mlir_service {
@@ -20,50 +24,43 @@ constexpr std::chrono::milliseconds kShort(100);
 // Enough for whatever the load of the machine.
 constexpr int kMuchPatience = 1000;
 
-TEST(ChildProcessTest, GivesOutput) {
+// The status and the output of a function in a child.
+Status call(const std::function<Status(std::string&)>& work, std::string& output,
+            std::chrono::milliseconds limit = kLong, int patience = kMuchPatience) {
+  return callInChild("This", work, limit, output, patience);
+}
+
+Status call(const std::function<Status(std::string&)>& work) {
   std::string output;
-  const auto write = [](std::string& written) {
+  return call(work, output);
+}
+
+Status succeed(std::string&) { return Status::OK; }
+
+TEST(ChildProcessTest, GivesOutputAndChangesNothingHere) {
+  std::string output;
+  int number = 1;
+  const auto write = [&](std::string& written) {
+    number = 2;
     written = std::string(1'000'000, 'x') + '\0';
     return Status::OK;
   };
-  ASSERT_TRUE(callInChild("This", write, kLong, output).ok());
+  ASSERT_THAT(call(write, output), IsOk());
   EXPECT_EQ(output, std::string(1'000'000, 'x') + '\0');
-}
-
-TEST(ChildProcessTest, ChangesNothingHere) {
-  int number = 1;
-  std::string output;
-  const auto change = [&](std::string&) {
-    number = 2;
-    return Status::OK;
-  };
-  ASSERT_TRUE(callInChild("This", change, kLong, output).ok());
   EXPECT_EQ(number, 1);
 }
 
 TEST(ChildProcessTest, GivesErrors) {
-  std::string output;
-  const auto fail = [](std::string&) { return Status(StatusCode::DATA_LOSS, "wrong"); };
-  const Status status = callInChild("This", fail, kLong, output);
-  EXPECT_EQ(status.error_code(), StatusCode::DATA_LOSS);
-  EXPECT_EQ(status.error_message(), "wrong");
-}
-
-TEST(ChildProcessTest, Crash) {
-  std::string output;
-  const auto crash = [](std::string&) -> Status {
-    raise(SIGSEGV);
-    return Status::OK;
-  };
-  const Status status = callInChild("This", crash, kLong, output);
-  EXPECT_EQ(status.error_code(), StatusCode::INTERNAL);
-  EXPECT_NE(status.error_message().find("This crashed: Segmentation fault"), std::string::npos);
-}
-
-TEST(ChildProcessTest, Exit) {
-  std::string output;
-  const auto leave = [](std::string&) -> Status { _exit(0); };
-  EXPECT_EQ(callInChild("This", leave, kLong, output).error_code(), StatusCode::INTERNAL);
+  EXPECT_THAT(call([](std::string&) { return Status(StatusCode::DATA_LOSS, "wrong"); }),
+              IsError(StatusCode::DATA_LOSS, "wrong"));
+  EXPECT_THAT(call([](std::string&) -> Status {
+                raise(SIGSEGV);
+                return Status::OK;
+              }),
+              IsError(StatusCode::INTERNAL, "This crashed: Segmentation fault"));
+  EXPECT_THAT(call([](std::string&) -> Status { _exit(0); }), IsError(StatusCode::INTERNAL, ""));
+  EXPECT_THAT(call([](std::string&) -> Status { throw std::bad_alloc(); }),
+              IsError(StatusCode::RESOURCE_EXHAUSTED, ""));
 }
 
 TEST(ChildProcessTest, Hang) {
@@ -74,9 +71,7 @@ TEST(ChildProcessTest, Hang) {
     }
     return Status::OK;
   };
-  const Status status = callInChild("This", hang, kShort, output, kMuchPatience);
-  EXPECT_EQ(status.error_code(), StatusCode::DEADLINE_EXCEEDED);
-  EXPECT_EQ(status.error_message(), "This took more than 0.1 s of processor time and was ended");
+  EXPECT_THAT(call(hang, output, kShort), IsError(StatusCode::DEADLINE_EXCEEDED, "0.1 s"));
 }
 
 // As on a busy machine, which is not the fault of the function.
@@ -87,8 +82,7 @@ TEST(ChildProcessTest, TimeWithoutAProcessorDoesNotCount) {
     written = "done";
     return Status::OK;
   };
-  const Status status = callInChild("This", wait, kShort, output, kMuchPatience);
-  EXPECT_TRUE(status.ok()) << status.error_message();
+  EXPECT_THAT(call(wait, output, kShort), IsOk());
   EXPECT_EQ(output, "done");
 }
 
@@ -97,16 +91,8 @@ TEST(ChildProcessTest, TooLittleOfTheProcessor) {
   const auto starve = [](std::string&) -> Status {
     while (true) pause();
   };
-  const Status status = callInChild("This", starve, kShort, output);
-  EXPECT_EQ(status.error_code(), StatusCode::RESOURCE_EXHAUSTED);
-  EXPECT_NE(status.error_message().find("the machine is busy"), std::string::npos);
-}
-
-TEST(ChildProcessTest, Exception) {
-  std::string output;
-  const auto raiseError = [](std::string&) -> Status { throw std::bad_alloc(); };
-  EXPECT_EQ(callInChild("This", raiseError, kLong, output).error_code(),
-            StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_THAT(callInChild("This", starve, kShort, output),
+              IsError(StatusCode::RESOURCE_EXHAUSTED, "the machine is busy"));
 }
 
 #ifndef COMPILER_GYM_SANITIZER
@@ -119,12 +105,9 @@ Status allocate(size_t bytes) {
 
 TEST(ChildProcessTest, OutOfMemoryDoesNotReachTheHandlerOfThisProcess) {
   const std::new_handler before = std::set_new_handler([] { _exit(7); });
-  std::string output;
-  const auto tooMuch = [](std::string&) { return allocate(size_t{5} << 30); };
-  const Status status = callInChild("This", tooMuch, kLong, output);
+  const Status status = call([](std::string&) { return allocate(size_t{5} << 30); });
   std::set_new_handler(before);
-  EXPECT_EQ(status.error_code(), StatusCode::RESOURCE_EXHAUSTED);
-  EXPECT_EQ(status.error_message(), "Out of memory in This");
+  EXPECT_THAT(status, IsError(StatusCode::RESOURCE_EXHAUSTED, "Out of memory in This"));
 }
 
 TEST(ChildProcessTest, LimitExcludesInheritedMemory) {
@@ -132,10 +115,7 @@ TEST(ChildProcessTest, LimitExcludesInheritedMemory) {
   void* const memory = mmap(nullptr, inherited, PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   ASSERT_NE(memory, MAP_FAILED);
-  std::string output;
-  const auto some = [](std::string&) { return allocate(size_t{2} << 30); };
-  const Status status = callInChild("This", some, kLong, output);
-  EXPECT_TRUE(status.ok()) << status.error_message();
+  EXPECT_THAT(call([](std::string&) { return allocate(size_t{2} << 30); }), IsOk());
   munmap(memory, inherited);
 }
 #endif
@@ -145,24 +125,18 @@ TEST(ChildProcessTest, NoDescriptorsLeft) {
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
   const rlimit none = {0, before.rlim_max};
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
-  std::string output;
-  const auto nothing = [](std::string&) { return Status::OK; };
-  const Status status = callInChild("This", nothing, kLong, output);
+  const Status status = call(succeed);
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
-  EXPECT_EQ(status.error_code(), StatusCode::RESOURCE_EXHAUSTED);
-  EXPECT_NE(status.error_message().find("Cannot make a pipe"), std::string::npos);
+  EXPECT_THAT(status, IsError(StatusCode::RESOURCE_EXHAUSTED, "Cannot make a pipe"));
 }
 
 TEST(ChildProcessTest, NoProcessesLeft) {
-  std::string output;
-  const auto nothing = [](std::string&) { return Status::OK; };
   {
     const util::RefusedForks refused(1);
-    const Status status = callInChild("This", nothing, kLong, output);
-    EXPECT_EQ(status.error_code(), StatusCode::RESOURCE_EXHAUSTED);
-    EXPECT_EQ(status.error_message(), "Cannot copy the process: Resource temporarily unavailable");
+    EXPECT_THAT(call(succeed),
+                IsError(StatusCode::RESOURCE_EXHAUSTED, "Resource temporarily unavailable"));
   }
-  EXPECT_TRUE(callInChild("This", nothing, kLong, output).ok());
+  EXPECT_THAT(call(succeed), IsOk());
 }
 
 }  // namespace

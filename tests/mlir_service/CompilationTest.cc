@@ -6,6 +6,7 @@
 #include "mlir_service/Compilation.h"
 #include "mlir_service/actions/Actions.h"
 #include "mlir_service/observations/LoopNest.h"
+#include "tests/Statuses.h"
 #include "tests/mlir_service/Programs.h"
 #include "tests/util/RefusedForks.h"
 
@@ -16,18 +17,14 @@ using grpc::StatusCode;
 
 class CompilationTest : public testing::Test {
  protected:
-  void SetUp() override {
-    const grpc::Status status = Compilation::start(kTwice, compilation_);
-    ASSERT_TRUE(status.ok()) << status.error_message();
-  }
+  void SetUp() override { ASSERT_THAT(Compilation::start(kTwice, compilation_), IsOk()); }
 
   /// Applies an action of that name. Returns whether something has changed.
   bool apply(const std::string& name) {
     for (const Action& action : allActions()) {
       if (action.name != name) continue;
       bool changed = false;
-      const grpc::Status status = compilation_->apply(action.pipeline, changed);
-      EXPECT_TRUE(status.ok()) << status.error_message();
+      EXPECT_THAT(compilation_->apply(action.pipeline, changed), IsOk());
       return changed;
     }
     ADD_FAILURE() << "There is no action " << name;
@@ -53,10 +50,9 @@ TEST_F(CompilationTest, AllActionsKeepTheResults) {
     ASSERT_TRUE(compilation_->apply(action.pipeline, changed).ok()) << action.name;
     if (!changed) continue;
     std::vector<double> seconds;
-    const grpc::Status status =
-        compilation_->measure(RunCounts(), std::chrono::seconds(60), seconds);
-    EXPECT_TRUE(status.ok()) << action.name << ": " << status.error_message();
-    ASSERT_TRUE(Compilation::start(kTwice, compilation_).ok());
+    EXPECT_THAT(compilation_->measure(RunCounts(), std::chrono::seconds(60), seconds), IsOk())
+        << action.name;
+    ASSERT_THAT(Compilation::start(kTwice, compilation_), IsOk());
   }
 }
 
@@ -81,7 +77,7 @@ TEST_F(CompilationTest, ProgramIsNotBlamedForALackOfFiles) {
   std::unique_ptr<Compilation> other;
   const grpc::Status status = Compilation::start(kTwice, other);
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
-  EXPECT_EQ(status.error_code(), StatusCode::RESOURCE_EXHAUSTED) << status.error_message();
+  EXPECT_THAT(status, IsError(StatusCode::RESOURCE_EXHAUSTED, ""));
   EXPECT_TRUE(Compilation::start(kTwice, other).ok());
 }
 
@@ -90,9 +86,8 @@ TEST_F(CompilationTest, ProgramIsNotBlamedForALackOfProcesses) {
   for (int allowed = 0; allowed < 2; ++allowed) {
     std::unique_ptr<Compilation> other;
     const util::RefusedForks refused(1, allowed);
-    const grpc::Status status = Compilation::start(kTwice, other);
-    EXPECT_EQ(status.error_code(), StatusCode::RESOURCE_EXHAUSTED);
-    EXPECT_EQ(status.error_message(), "Cannot copy the process: Resource temporarily unavailable");
+    EXPECT_THAT(Compilation::start(kTwice, other),
+                IsError(StatusCode::RESOURCE_EXHAUSTED, "Resource temporarily unavailable"));
     EXPECT_TRUE(Compilation::start(kTwice, other).ok());
   }
 }
@@ -112,8 +107,7 @@ TEST_F(CompilationTest, CodeIsNotBlamedForALackOfProcesses) {
 
 TEST_F(CompilationTest, UnknownPass) {
   bool changed = false;
-  const grpc::Status status = compilation_->apply("no-such-pass", changed);
-  EXPECT_EQ(status.error_code(), StatusCode::INTERNAL);
+  EXPECT_THAT(compilation_->apply("no-such-pass", changed), IsError(StatusCode::INTERNAL, ""));
 }
 
 TEST_F(CompilationTest, IsDeterministic) {

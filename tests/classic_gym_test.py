@@ -147,13 +147,6 @@ class TestFourResults:
         assert env.multistep([3, 3])[0].sum() == 8
         env.close()
 
-    def test_the_steps_of_an_older_gym(self):
-        env = gym.make("toy-v0", apply_api_compatibility=True)
-        env = gym.wrappers.StepAPICompatibility(env, output_truncation_bool=False)
-        env.reset()
-        assert len(env.step(0)) == 4
-        env.close()
-
     def test_the_next_episode_begins_by_itself(self):
         env = gym.make("toy-v0", max_episode_steps=2, autoreset=True)
         assert env.reset().sum() == 5
@@ -176,11 +169,9 @@ class TestFourResults:
         assert (shown is None) == (mode == "human")
         env.close()
 
-    def test_unknown_render_mode(self):
-        with pytest.raises(ValueError, match=r"Unknown render mode 'rgb_array'\. There are: human"):
+    def test_errors_have_advice(self):
+        with pytest.raises(ValueError, match="rgb_array"):
             gym.make("toy-v0", render_mode="rgb_array")
-
-    def test_error_of_the_checker_has_advice(self):
         with pytest.raises(ValueError, match="apply_api_compatibility=True"):
             gym.make("toy-v0", disable_env_checker=False)
 
@@ -243,12 +234,6 @@ class TestWrappersOfGym:
                 env.reset(benchmark=HELLO)
                 observation, _, done, _ = env.step(np.array(6.0, np.float32))
                 assert (observation.sum(), done) == (6, False)
-
-    def test_after_the_end_of_an_episode(self):
-        env = Halves(gym.make("toy-v0"))
-        env.reset()
-        assert env.step(env.action_space["end"])[2] is True
-        env.close()
 
     def test_inner_environment_is_restored_after_an_error(self):
         plain = gym.make("toy-v0")
@@ -344,23 +329,6 @@ class TestFiveResults:
         assert len(env.step(env.action_space["append-a"])) == 5
         env.close()
 
-    def test_vector_environments(self):
-        def make():
-            return gym.make("toy-v0", apply_api_compatibility=True)
-
-        envs = gym.vector.SyncVectorEnv([make, make])
-        envs.reset()
-        observations, rewards, *_ = envs.step([3, 3])
-        assert observations.shape == (2, 26)
-        assert rewards.tolist() == [6, 6]
-        envs.close()
-
-    def test_converted_by_hand(self):
-        env = gym.wrappers.StepAPICompatibility(gym.make("toy-v0"), output_truncation_bool=True)
-        env.reset()
-        assert len(env.step(3)) == 5
-        env.close()
-
 
 class TestSpacesOfGym:
     """Spaces of gym as arguments."""
@@ -380,5 +348,5 @@ class TestSpacesOfGym:
             assert env.action_space.name is None
             assert env.step(3, observation_spaces=["text"])[0] == ["helloa"]
             assert 0 <= env.action_space.sample() < 5
-            with pytest.raises(ValueError, match="Action 5 is not in the range"):
+            with pytest.raises(ValueError, match="Action 5"):
                 env.step(5)

@@ -1,16 +1,10 @@
 """Environments as users of gymnasium and of gym meet them."""
 
-import importlib.util
-import os
-import subprocess
-import sys
-
 import gymnasium
 import numpy as np
 import pytest
 
 from compiler_gym.envs import GymnasiumEnv
-from compiler_gym.service import ClientServiceCompilerEnv
 from compiler_gym.util import registration
 from compiler_gym.util.registration import COMPILER_GYM_ENVS, register
 from compiler_gym.wrappers import FloatObservations
@@ -88,28 +82,6 @@ class TestGymnasium:
             env.observation_space = "text"
             assert env.reset()[0] == "hello"
 
-    def test_settings_behind_wrappers_of_the_user(self, toy_id):
-        env = gymnasium.wrappers.RecordEpisodeStatistics(
-            gymnasium.wrappers.TimeLimit(gymnasium.make(toy_id), 3)
-        )
-        with env:
-            env.unwrapped.benchmark = "benchmark://toy-v0/empty"
-            env.set_wrapper_attr("recover", True)
-            assert env.reset()[0].sum() == 0
-            assert env.unwrapped.compiler_env.recover
-
-    def test_wrappers(self, toy_id):
-        env = gymnasium.wrappers.RecordEpisodeStatistics(gymnasium.make(toy_id))
-        env = gymnasium.wrappers.TransformObservation(
-            env, lambda observation: observation * 2, env.observation_space
-        )
-        with env:
-            assert env.reset()[0].sum() == 10
-            env.step(APPEND_A)
-            info = env.step(FAIL)[4]
-            assert info["episode"]["r"] == 0
-            assert env.get_wrapper_attr("multistep")
-
     def test_wrappers_of_this_package(self, toy_id):
         """By env_config and make_vec(), as RLlib passes them on, and around the environment."""
         wrappers = [FloatObservations]
@@ -122,33 +94,3 @@ class TestGymnasium:
             assert envs.reset()[0].dtype == np.float32
         finally:
             envs.close()
-
-    def test_id_with_its_module(self):
-        """As a remote worker knows the environments, which has not imported the package."""
-        program = "import gymnasium; gymnasium.make('compiler_gym:llvm-autophase-ic-v0').close()"
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-        command = [sys.executable, "-c", program]
-        subprocess.run(command, env=environment, check=True, timeout=250)
-
-
-@pytest.mark.skipif(importlib.util.find_spec("gym") is None, reason="gym is an optional extra")
-class TestGym:
-    def test_make(self, toy_id):
-        import gym
-
-        with gym.make(toy_id, benchmark=HELLO) as env:
-            assert type(env) is ClientServiceCompilerEnv
-            assert env.spec.id == toy_id
-            assert env.reset().sum() == 5
-            assert len(env.step(APPEND_A)) == 4
-
-    def test_compatibility_wrapper(self, toy_id):
-        """Gym's own way to get its later interface."""
-        import gym
-
-        env = gym.make(toy_id, benchmark=HELLO, apply_api_compatibility=True)
-        observation, _ = env.reset(seed=3)
-        assert observation.sum() == 5
-        _, reward, terminated, truncated, _ = env.step(APPEND_A)
-        assert (reward, terminated, truncated) == (6, False, False)
-        env.close()

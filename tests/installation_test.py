@@ -21,10 +21,7 @@ def libraries(program):
 
 @pytest.mark.parametrize(
     ("name", "package"),
-    [
-        ("compiler_gym-llvm-service", "llvm_service"),
-        ("compiler_gym-mlir-service", "mlir_service"),
-    ],
+    [("compiler_gym-llvm-service", "llvm_service"), ("compiler_gym-mlir-service", "mlir_service")],
 )
 def test_services_stand_on_their_own(name, package):
     needed = libraries(find_service_binary(name, package))

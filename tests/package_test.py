@@ -1,15 +1,13 @@
-"""Tests of the names and side effects of ``import compiler_gym``."""
-
 import importlib
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 import compiler_gym
+from tests.processes import run_interpreter
 
 NAMES = [
     "COMPILER_GYM_ENVS",
@@ -38,11 +36,7 @@ NAMES = [
 
 def modules_after(script: str) -> set[str]:
     """The modules that a new interpreter has loaded after a script."""
-    script += "\nimport sys; print(*sys.modules)"
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run(
-        [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True
-    )
+    done = run_interpreter("-c", f"{script}\nimport sys; print(*sys.modules)")
     return set(done.stdout.split())
 
 
@@ -114,15 +108,9 @@ def install_another(folder):
 
 def version_in(folder, *path):
     """The version that a new interpreter finds whose path begins with these folders."""
-    done = subprocess.run(
-        [sys.executable, "-c", "import compiler_gym; print(compiler_gym.__version__)"],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([*map(str, path), *sys.path])},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return done.stdout.strip()
+    script = "import compiler_gym; print(compiler_gym.__version__)"
+    found = {"PYTHONPATH": os.pathsep.join([*map(str, path), *sys.path])}
+    return run_interpreter("-c", script, cwd=folder, env=found).stdout.strip()
 
 
 def test_version_of_an_installed_package(tmp_path):

@@ -3,29 +3,19 @@
 Each test is a program, shortened. With ``gym`` they have classic environments.
 """
 
-import os
-import subprocess
-import sys
 import textwrap
 
 import pytest
 
+from tests.processes import run_interpreter
+
 
 @pytest.fixture
 def run(tmp_path):
-    def run(program, *arguments):
-        """Runs a program in a folder of its own, and returns what it prints."""
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-        done = subprocess.run(
-            [sys.executable, "-c", textwrap.dedent(program), *arguments],
-            cwd=tmp_path,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=200,
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+    """Runs a program in a folder of its own, and returns what it prints."""
+
+    def run(program, *words):
+        return run_interpreter("-c", textwrap.dedent(program), *words, cwd=tmp_path).stdout
 
     return run
 
@@ -216,61 +206,6 @@ def test_random_search_in_a_build(run):
     app.run(main)
     """
     assert run(program, "--nproc=1") == "True\n37\n"
-
-
-def test_autotuning_jobs(run, tmp_path):
-    """A job for each program, in processes; each takes the best action as long as there is one."""
-    (tmp_path / "greedy.py").write_text(
-        textwrap.dedent("""
-        import compiler_gym
-        from compiler_gym.wrappers import ConstrainedCommandline
-
-        def greedy(benchmark):
-            with compiler_gym.make("llvm-v0", benchmark=benchmark,
-                                   reward_space="IrInstructionCountOz") as env:
-                env = ConstrainedCommandline(env, ["-mem2reg", "-gvn", "-simplifycfg"])
-                env.reset()
-                best = True
-                while best:
-                    best = None
-                    for action in range(env.action_space.n):
-                        with env.fork() as fork:
-                            reward = fork.step(action)[1]
-                        if reward > (best or (0, 0))[0]:
-                            best = reward, action
-                    if best:
-                        env.step(best[1])
-                return env.state
-        """)
-    )
-    program = """
-    from pathlib import Path
-
-    from greedy import greedy
-
-    from compiler_gym.compiler_env_state import CompilerEnvStateWriter
-    from compiler_gym.util.executor import Executor
-    from compiler_gym.util.runfiles_path import create_user_logs_dir
-    from compiler_gym.util.statistics import geometric_mean
-    from compiler_gym.util.tabulate import tabulate
-
-    if __name__ == "__main__":
-        benchmarks = [f"benchmark://kernels-v0/{name}" for name in ("fft", "life")]
-        logs = create_user_logs_dir("autotune", base=Path("logs"))
-        with Executor(type="local", cpus=2, timeout_hours=0.1).get_executor(logs) as executor:
-            jobs = [executor.submit(greedy, benchmark) for benchmark in benchmarks]
-        states = [job.result() for job in jobs]
-        with CompilerEnvStateWriter(open("results.csv", "w")) as writer:
-            for state in states:
-                writer.write_state(state)
-        rows = [(state.benchmark, state.reward > 0) for state in states]
-        print(tabulate(rows, headers=("Benchmark", "Gain"), tablefmt="tsv"))
-        print(geometric_mean([state.reward for state in states]) > 0)
-    """
-    assert run(program) == (
-        "Benchmark\tGain\n"
-        "benchmark://kernels-v0/fft\tTrue\nbenchmark://kernels-v0/life\tTrue\nTrue\n"
-    )
 
 
 def test_autotuning_targets(run):

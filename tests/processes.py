@@ -1,11 +1,13 @@
-"""Information about processes of the system, for tests of left-over processes."""
+"""Information about processes of the system, and new interpreters of Python."""
 
 import contextlib
 import os
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 from compiler_gym.service.process.child_process import children, descendants
 
@@ -16,6 +18,7 @@ __all__ = [
     "is_asleep",
     "is_running",
     "python_environment",
+    "run_interpreter",
     "wait_until",
 ]
 
@@ -50,6 +53,34 @@ def command_lines(pids: Iterable[int]) -> list[str]:
 def python_environment(**more: str) -> dict[str, str]:
     """The environment of a Python program that imports what this one does."""
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **more}
+
+
+def run_interpreter(
+    *words: object,
+    code: int | None = 0,
+    env: dict[str, str] | None = None,
+    timeout: float = 280,
+    **options: Any,
+) -> subprocess.CompletedProcess[str]:
+    """Runs a new interpreter, which finds the modules that this one finds.
+
+    Args:
+        words: Its arguments.
+        code: The exit code that it must have; None for any.
+        env: Further environment variables.
+        timeout: The time limit in seconds.
+        options: Those of subprocess.run().
+    """
+    done = subprocess.run(
+        [sys.executable, *map(str, words)],
+        env=python_environment(**(env or {})),
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        **options,
+    )
+    assert code in (None, done.returncode), done.stdout + done.stderr
+    return done
 
 
 def wait_until(condition: Callable[[], object]) -> None:

@@ -1,5 +1,3 @@
-"""Search by random actions."""
-
 import concurrent.futures
 import csv
 import itertools
@@ -62,9 +60,7 @@ def make_env(program):
 
         def make():
             env = LlvmEnv(
-                benchmark=program,
-                reward_space="IrInstructionCount",
-                service_connection=connection,
+                benchmark=program, reward_space="IrInstructionCount", service_connection=connection
             )
             env.seed(next(seeds))
             return env
@@ -208,13 +204,13 @@ def test_worker_that_fails(make_env, tmp_path):
 
 
 def test_no_reward_space(tmp_path):
-    with pytest.raises(ValueError, match="expected an environment with a reward space"):
+    with pytest.raises(ValueError, match="reward space"):
         random_search(lambda: make_toy_env(benchmark=HELLO), tmp_path)
 
 
 @pytest.mark.parametrize("values", [{"nproc": 0}, {"total_runtime": 0}, {"patience": -1}])
 def test_wrong_numbers(make_env, values, tmp_path):
-    with pytest.raises(ValueError, match="expected a positive time and number of workers"):
+    with pytest.raises(ValueError, match="positive"):
         random_search(make_env, tmp_path, **values)
 
 
@@ -252,7 +248,7 @@ def test_progress_log_entry(make_env, tmp_path):
     entry = RandomSearchProgressLogEntry(1.5, 2, 30, 4, 0.25)
     assert entry.to_csv() == "1.5,2,30,4,0.25"
     assert RandomSearchProgressLogEntry.from_csv("1.5,2,30,4,0.25\n") == entry
-    with pytest.raises(ValueError, match=r"expected runtime_seconds,.*got '1,2'"):
+    with pytest.raises(ValueError, match=r"runtime_seconds,.*'1,2'"):
         RandomSearchProgressLogEntry.from_csv("1,2")
     with random_search(make_env, tmp_path, nproc=1) as env:
         reward = env.episode_reward

@@ -1,5 +1,3 @@
-"""Tests of compiler_gym.validate."""
-
 import random
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -97,13 +95,6 @@ def test_no_states(make_env):
     assert make_env.envs == []
 
 
-def test_parallel(make_env):
-    """Eight states are validated at the same time."""
-    all_at_once = threading.Barrier(8, timeout=100)
-    make_env.meanwhile = lambda state: all_at_once.wait()
-    assert len(list(validate_states(make_env, states(8), nproc=8))) == 8
-
-
 @pytest.mark.parametrize("inorder", [False, True])
 def test_results_come_as_they_are_ready(make_env, inorder):
     """The first state takes until the second has been validated."""
@@ -130,16 +121,6 @@ def test_results_come_as_they_are_ready(make_env, inorder):
 def _set_when_validated(make_env, event):
     wait_until(lambda: any(env.validated for env in [*make_env.envs]))
     event.set()
-
-
-def test_input_is_left_alone(make_env):
-    given = states(50)
-    list(validate_states(make_env, given))
-    assert benchmarks_of(given) == benchmarks_of(states(50))
-
-
-def benchmarks_of(given):
-    return [state.benchmark for state in given]
 
 
 @pytest.mark.parametrize("kind, name", [("service", "ServiceError"), ("lookup", "LookupError")])

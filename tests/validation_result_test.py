@@ -1,5 +1,3 @@
-"""Tests of compiler_gym.validation_result."""
-
 import json
 import pickle
 
@@ -53,9 +51,6 @@ def test_error_details():
     assert make(errors=errors("Wrong output")).error_details == "Wrong output"
     assert make(errors=errors("b", "a", "a")).error_details == "2 x a, b"
     assert make(errors=errors(*"abcdeb")).error_details == "2 x b, a, c, 2 more kinds of errors"
-
-
-def test_error_details_without_errors():
     assert make(actions_replay_failed=True).error_details == "Failed to replay the actions"
     result = make(reward_validation_failed=True, benchmark_semantics_validation_failed=True)
     assert result.error_details == "Reward differs, Program misbehaves"
@@ -73,9 +68,6 @@ def test_repr():
     assert repr(failed) == str(failed) == "❌  kernels-v0/sha256  0.5000  2 x Wrong output"
     other = make(state=make_state(benchmark="generator://csmith-v0/1"), **run)
     assert repr(other) == "✅  generator://csmith-v0/1"
-
-
-def test_a_program_that_was_not_run_is_marked_unchecked():
     result = make(state=make_state(reward=0.5), reward_validated=True)
     assert result.okay()
     assert repr(result) == "❔  kernels-v0/sha256  0.5000  not run, so its outputs are not checked"
@@ -105,12 +97,9 @@ def test_join_values():
     assert joined.state == make_state()
 
 
-def test_join_of_nothing():
+def test_refused_joins():
     with pytest.raises(ValueError, match="no validation results"):
         ValidationResult.join([])
-
-
-def test_join_of_different_states():
     with pytest.raises(ValueError, match="different states"):
         ValidationResult.join([make(), make(state=make_state(commandline="-x"))])
 

@@ -1,12 +1,10 @@
 """docs/guides/your-own-compiler.md, followed by a reader with an empty folder."""
 
-import os
 import re
-import subprocess
-import sys
 
 from compiler_gym.util.runfiles_path import runfiles_path
 from tests.document_code import code_blocks, run_python
+from tests.processes import run_interpreter
 
 PAGE = "docs/guides/your-own-compiler.md"
 EXAMPLE = "examples/example_compiler_gym_service/service_py/example_service.py"
@@ -29,11 +27,7 @@ def test_episode(tmp_path):
 
 
 def test_help(tmp_path):
-    command = [sys.executable, str(runfiles_path(EXAMPLE)), "--help"]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run(
-        command, cwd=tmp_path, env=environment, check=True, capture_output=True, text=True
-    )
+    done = run_interpreter(runfiles_path(EXAMPLE), "--help", cwd=tmp_path)
     assert done.stdout.startswith("example_service: Optimises programs that add and multiply.\n")
 
 

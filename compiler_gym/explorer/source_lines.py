@@ -182,7 +182,7 @@ class SourceLines:
                 if error.problem.kind != "program":
                     raise
                 raise ExplorerError(
-                    "program", "The source does not compile without the files that it includes."
+                    "program", "The source does not compile without the files that it includes"
                 ) from error
             parts.append(made)
         if len(parts) == 1:

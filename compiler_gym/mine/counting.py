@@ -264,7 +264,7 @@ class Counter:
             results = run_inputs(program, inputs, repeats)
             times = [results[each].cost for each in inputs if each in results]
             if len(times) < len(inputs) or 0 in times:
-                raise ValueError
+                raise ValueError("expected a cost above 0 for each input")
             return sum(times) / 1e9
 
         stopwatch = Stopwatch(seconds, np.random.default_rng(0))

@@ -1,5 +1,3 @@
-"""Tests of compiler_gym.errors.nearest_names."""
-
 from itertools import count
 
 import pytest
@@ -13,39 +11,27 @@ from compiler_gym.errors.nearest_names import (
 )
 
 
-def test_best_match_comes_first():
+def test_nearest_names():
     assert nearest_names("Autophse", ["InstCount", "AutophaseDict", "Autophase"]) == [
         "Autophase",
         "AutophaseDict",
     ]
-
-
-def test_case_is_ignored_and_kept():
     assert nearest_names("cBENCH-V1", ["cbench-v1", "blas-v0"]) == ["cbench-v1"]
-
-
-def test_nothing_similar():
     assert nearest_names("zzz", ["Autophase"]) == []
     assert did_you_mean("zzz", ["Autophase"]) == ""
-
-
-def test_sentence():
     assert did_you_mean("Irr", ["Ir", "Bitcode"]) == " Did you mean Ir?"
+    assert nearest_names("name-17", (f"name-{i}" for i in count()), count=1) == ["name-17"]
 
 
-def test_a_common_prefix_does_not_count_as_similar():
+def test_nearest_names_of_long_names():
     uris = [f"benchmark://some-dataset-v0/{name}" for name in ("sha256", "json", "aes")]
     assert nearest_names("benchmark://some-dataset-v0/sha25", uris) == [uris[0]]
-
-
-def test_beginning_of_a_long_name():
     names = ["IrInstructionCountOz", "ObjectTextSizeOz", "ObjectTextSizeO3"]
     assert nearest_names("object", names) == names[1:]
     assert nearest_names("", names) == []
-
-
-def test_endless_candidates():
-    assert nearest_names("name-17", (f"name-{i}" for i in count()), count=1) == ["name-17"]
+    uris = ["benchmark://npb-v0", "benchmark://blas-v0", "generator://csmith-v0"]
+    assert nearest_names("benchmark://npb", uris) == ["benchmark://npb-v0"]
+    assert nearest_names("generator://csmit-v0", uris) == ["generator://csmith-v0"]
 
 
 @pytest.mark.parametrize("kind", [UnknownNameError, LookupError, KeyError, ValueError])
@@ -72,9 +58,3 @@ def test_a_long_name_is_shortened():
     assert len(text) < 300 and text.startswith("There is no reward 'xxx")
     assert quoted("it's") == '"it\'s"'
     assert quoted("x" * 500) == f"'{'x' * 200}...' (500 characters)"
-
-
-def test_the_scheme_of_some_uris_does_not_make_them_similar():
-    uris = ["benchmark://npb-v0", "benchmark://blas-v0", "generator://csmith-v0"]
-    assert nearest_names("benchmark://npb", uris) == ["benchmark://npb-v0"]
-    assert nearest_names("generator://csmit-v0", uris) == ["generator://csmith-v0"]

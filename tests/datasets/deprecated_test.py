@@ -4,14 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from compiler_gym.datasets import (
-    Dataset,
-    Datasets,
-    activate,
-    deactivate,
-    delete,
-    require,
-)
+from compiler_gym.datasets import Dataset, Datasets, activate, deactivate, delete, require
 
 
 class Installable(Dataset):
@@ -30,7 +23,7 @@ def env(tmp_path):
 
 
 def test_require_and_delete(env):
-    with pytest.deprecated_call(match=r"datasets.require\(\) is deprecated"):
+    with pytest.deprecated_call(match="require"):
         assert require(env, "x-v0")
     assert env.datasets["x-v0"].installed
     with pytest.deprecated_call(match="uninstall"):

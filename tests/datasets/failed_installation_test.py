@@ -4,14 +4,12 @@ The dataset is installed by processes of their own, from an HTTP server of this 
 """
 
 import hashlib
-import io
 import json
 import os
 import random
 import signal
 import subprocess
 import sys
-import tarfile
 import threading
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -19,6 +17,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from compiler_gym.datasets import TarDataset
+from tests.archives import tar_of
 
 INSTALL = """
 import json, sys
@@ -37,16 +36,6 @@ NAME = "benchmark://data-v0"
 URIS = f"{NAME}/large {NAME}/small"
 # A download arrives in blocks of a mebibyte.
 LARGE = random.Random(0).randbytes(3 << 20)
-
-
-def archive_of(files):
-    data = io.BytesIO()
-    with tarfile.open(fileobj=data, mode="w:gz") as tar:
-        for name, contents in files.items():
-            info = tarfile.TarInfo(f"data-v0/{name}.bc")
-            info.size = len(contents)
-            tar.addfile(info, io.BytesIO(contents))
-    return data.getvalue()
 
 
 class Server:
@@ -97,7 +86,8 @@ class Place:
 
     def __init__(self, folder, files):
         self.site, self.cache = folder / "site", folder / "cache"
-        self.server = Server(archive_of(files))
+        archive = tar_of({f"data-v0/{name}.bc": contents for name, contents in files.items()})
+        self.server = Server(archive)
         self.options = {
             "name": NAME,
             "description": "",

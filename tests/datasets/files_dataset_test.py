@@ -1,5 +1,3 @@
-"""Tests of compiler_gym.datasets.FilesDataset."""
-
 import numpy as np
 import pytest
 
@@ -47,7 +45,7 @@ def test_listing(root, memoize_uris):
     "path", ["", "/", "/c", "/m", "/../outside", "/m/../../outside", "/%2e%2e/outside"]
 )
 def test_unknown_benchmark(root, path):
-    with pytest.raises(LookupError, match=r"no benchmark 'benchmark://mine-v0"):
+    with pytest.raises(LookupError, match="mine-v0"):
         make(root).benchmark(f"benchmark://mine-v0{path}")
 
 
@@ -81,7 +79,7 @@ def test_random_benchmark(root):
 def test_empty_directory(tmp_path):
     dataset = make(tmp_path)
     assert dataset.size == 0
-    with pytest.raises(ValueError, match=r"mine-v0 is empty: no files \*.bc in"):
+    with pytest.raises(ValueError, match=r"mine-v0.*\*.bc"):
         dataset.random_benchmark()
 
 
@@ -95,7 +93,7 @@ def test_missing_directory(tmp_path):
         lambda: list(dataset),
         lambda: dataset["mine-v0/a"],
     ):
-        with pytest.raises(DatasetInitError, match=r"a directory that does not exist: .*missing"):
+        with pytest.raises(DatasetInitError, match="missing"):
             use()
 
 

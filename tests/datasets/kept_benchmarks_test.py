@@ -1,5 +1,3 @@
-"""Benchmarks that are kept in memory."""
-
 import os
 import time
 from concurrent.futures import ThreadPoolExecutor

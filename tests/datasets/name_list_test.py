@@ -1,5 +1,3 @@
-"""Tests of compiler_gym.datasets.name_list."""
-
 import tracemalloc
 
 import pytest

@@ -1,20 +1,15 @@
-"""Tests of compiler_gym.datasets.TarDataset and TarDatasetWithManifest."""
-
 import bz2
 import hashlib
-import io
-import multiprocessing
 import pickle
-import tarfile
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 from compiler_gym.datasets import BenchmarkWithSource, TarDataset, TarDatasetWithManifest
-from compiler_gym.datasets import tar_dataset as module
 from compiler_gym.errors import DatasetInitError
 from compiler_gym.util.download import MIRROR_VARIABLE
+from tests.archives import tar_of
 
 PROGRAMS = {"data-v0/a.bc": b"1", "data-v0/sub/b.bc": b"2", "data-v0/README": b"", "x/c.bc": b"3"}
 
@@ -29,11 +24,7 @@ class Source:
     def __init__(self, directory):
         directory.mkdir()
         self.archive = directory / "data.tar.bz2"
-        with tarfile.open(self.archive, "w:bz2") as tar:
-            for name, contents in PROGRAMS.items():
-                info = tarfile.TarInfo(name)
-                info.size = len(contents)
-                tar.addfile(info, io.BytesIO(contents))
+        self.archive.write_bytes(tar_of(PROGRAMS, "bz2"))
         self.manifest = directory / "manifest.bz2"
         self.manifest.write_bytes(bz2.compress(b"sub/b\na.bc\n\nbenchmark://data-v0/gone\n"))
         self.options = {
@@ -107,35 +98,13 @@ def test_interrupted_installation_is_repeated(source):
     assert not left.exists()
 
 
-def test_failed_unpacking_cleans_up(source, monkeypatch):
-    def fail(archive, compression, prefix, destination):
-        destination.mkdir(parents=True)
-        (destination / "a.bc").write_bytes(b"")
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(module, "unpack_tar", fail)
-    dataset = source.dataset()
-    with pytest.raises(DatasetInitError, match=r"Cannot unpack .*data-v0.*No space left"):
-        dataset.install()
-    assert not dataset.installed
-    assert [p.name for p in dataset.site_data_path.parent.iterdir()] == [".data-v0.lock"]
-
-
-def test_wrong_prefix(source):
-    with pytest.raises(DatasetInitError, match="the archive has no files in 'other'"):
+def test_archive_of_another_form(source):
+    with pytest.raises(DatasetInitError, match="'other'"):
         source.dataset(strip_prefix="other").install()
-
-
-def test_wrong_compression(source):
     with pytest.raises(DatasetInitError, match=r"Cannot unpack .*gz"):
         source.dataset(tar_compression="gz").install()
-    with pytest.raises(ValueError, match="Unknown compression 'zip'"):
+    with pytest.raises(ValueError, match="'zip'"):
         source.dataset(tar_compression="zip")
-
-
-def test_wrong_checksum(source):
-    with pytest.raises(DatasetInitError, match=r"checksum is [0-9a-f]{64} but should be 00000"):
-        source.dataset(tar_sha256="0" * 64).install()
 
 
 def test_bad_arguments(source):
@@ -183,14 +152,6 @@ def test_threads_install_once(source):
     assert sum(counts) == 1
 
 
-def test_processes_install_once(source):
-    context = multiprocessing.get_context("spawn")
-    datasets = [source.dataset() for _ in range(4)]
-    with ProcessPoolExecutor(4, mp_context=context) as executor:
-        counts = list(executor.map(_count_installations, datasets))
-    assert sum(counts) == 1
-
-
 def _upper(source, output):
     _upper_runs.append(source.name)
     output.write_bytes(source.read_bytes().upper() + b"!")
@@ -228,7 +189,7 @@ class TestManifest:
 
     def test_unknown_name_does_not_install(self, source):
         dataset = source.dataset_with_manifest()
-        with pytest.raises(LookupError, match="Did you mean benchmark://data-v0/sub/b"):
+        with pytest.raises(LookupError, match="benchmark://data-v0/sub/b"):
             dataset.benchmark("data-v0/sub/c")
         assert not dataset.installed
 
@@ -275,12 +236,5 @@ class TestManifest:
         data = bz2.compress(b"a\n")[:-8]
         source.manifest.write_bytes(data)
         dataset = source.dataset_with_manifest(manifest_sha256=hashlib.sha256(data).hexdigest())
-        with pytest.raises(DatasetInitError, match=r"Cannot unpack .* the list of benchmarks"):
-            list(dataset.benchmark_uris())
-
-    def test_message_without_network(self, source, monkeypatch):
-        monkeypatch.setenv("https_proxy", "http://127.0.0.1:1")
-        monkeypatch.setenv("no_proxy", "")
-        dataset = source.dataset_with_manifest(manifest_urls="https://datasets.invalid/m.bz2")
-        with pytest.raises(DatasetInitError, match=r"that holds m\.bz2"):
+        with pytest.raises(DatasetInitError, match="list of benchmarks"):
             list(dataset.benchmark_uris())

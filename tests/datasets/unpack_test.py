@@ -1,5 +1,3 @@
-"""Tests of compiler_gym.datasets.tar_dataset."""
-
 import io
 import tarfile
 

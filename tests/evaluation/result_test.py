@@ -1,5 +1,3 @@
-"""The metric of evaluations, and its interval."""
-
 import json
 import math
 
@@ -27,9 +25,6 @@ def test_metric():
         "100.0% of IrInstructionCountOz at the end (5.9% to 1703.6% by package), 70.7% at best on "
         "the way; 1 of 2 episodes end below it"
     )
-
-
-def test_results_below_the_baseline_are_not_clipped():
     assert evaluation(row(300)).final == pytest.approx(3)
 
 
@@ -86,7 +81,7 @@ def test_best_of_some_episodes():
     assert result.best_of(1) == pytest.approx(result.final)
     assert result.best_of(2) == pytest.approx((0.5 * 0.25 * 0.25) ** (1 / 3))
     assert result.best_of(3) == pytest.approx(0.25)
-    with pytest.raises(ValueError, match="expected 1 to 3 episodes"):
+    with pytest.raises(ValueError, match="1 to 3"):
         result.best_of(4)
 
 
@@ -107,7 +102,7 @@ def test_comparison():
     assert (comparison.better, comparison.worse, comparison.programs) == (8, 0, 8)
     assert "90.0% (90.0% to 90.0%) of the other's cost: a difference" in str(comparison)
     assert not first.compared_with(first).is_significant
-    with pytest.raises(ValueError, match="expected evaluations of the same programs"):
+    with pytest.raises(ValueError, match="same programs"):
         first.compared_with(evaluation(row(80)))
 
 
@@ -116,7 +111,7 @@ def test_saved(tmp_path):
     result.save(tmp_path / "rows.json")
     assert Evaluation.load(tmp_path / "rows.json") == result
     (tmp_path / "other.json").write_text("{}")
-    with pytest.raises(ValueError, match="expected a saved evaluation"):
+    with pytest.raises(ValueError, match="evaluation"):
         Evaluation.load(tmp_path / "other.json")
 
 

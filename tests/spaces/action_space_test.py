@@ -1,5 +1,3 @@
-"""ActionSpace."""
-
 import copy
 import pickle
 
@@ -65,13 +63,13 @@ def test_spelling_by_default(space, actions, text):
     [(Discrete(5), "1,5"), (Discrete(5), "x"), (Scalar("s", dtype=bool), "1"), (Scalar(), "nan")],
 )
 def test_text_that_is_no_action(space, text):
-    with pytest.raises(ValueError, match="is not an action of"):
+    with pytest.raises(ValueError, match="action"):
         ActionSpace(space).from_string(text)
 
 
 def test_actions_that_are_not_numbers():
     space = ActionSpace(Box(0, 1, "b", shape=(2,)))
-    with pytest.raises(NotImplementedError, match=r"to_string\(\) and from_string\(\)"):
+    with pytest.raises(NotImplementedError, match="from_string"):
         space.from_string("1")
 
 

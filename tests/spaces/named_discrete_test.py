@@ -1,5 +1,3 @@
-"""NamedDiscrete and Commandline."""
-
 import pytest
 
 from compiler_gym.spaces import Commandline, CommandlineFlag, NamedDiscrete, UnknownNameError
@@ -30,9 +28,9 @@ def test_long_name(named):
 
 
 def test_no_names():
-    with pytest.raises(ValueError, match="Space 'x' needs at least one name"):
+    with pytest.raises(ValueError, match=r"'x'.*name"):
         NamedDiscrete([], "x")
-    with pytest.raises(ValueError, match="Space 'x' needs at least one name"):
+    with pytest.raises(ValueError, match=r"'x'.*name"):
         Commandline([], "x")
 
 
@@ -44,7 +42,7 @@ def test_longest_flag_is_taken(commandline):
     ("text", "word"), [("-a -c", "-c"), ("-mllvm -level=3", "-mllvm"), ("-mllvm", "-mllvm")]
 )
 def test_unknown_flag(commandline, text, word):
-    with pytest.raises(ValueError, match=f"'{word}' is not in the space 'flags'"):
+    with pytest.raises(ValueError, match=f"'{word}'.*'flags'"):
         commandline.from_string(text)
 
 

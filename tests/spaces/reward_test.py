@@ -1,5 +1,3 @@
-"""Reward, DefaultRewardFromObservation and RuntimeReward."""
-
 import copy
 import math
 import pickle
@@ -50,7 +48,7 @@ def test_update_must_be_overridden():
         pass
 
     Mine("r").reset("benchmark://x", {})
-    with pytest.raises(NotImplementedError, match=r"override update\(\) in Mine"):
+    with pytest.raises(NotImplementedError, match=r"update.*Mine"):
         Mine("r").update([0], [], {})
 
 
@@ -109,9 +107,14 @@ def test_runtime_reward_attributes(runtime):
     assert RuntimeReward(1, 0, min, default_value=-3).default_value == -3
 
 
-def test_runtime_reward_of_another_benchmark(runtime):
+def test_runtime_reward_of_another_program(runtime):
     runtime.reset("benchmark://x", View(IsRunnable=True, Runtime=[1.0, 1.0, 1.0]))
     runtime.reset("benchmark://y", View(IsRunnable=True, Runtime=[5.0, 5.0, 5.0]))
+    assert runtime.update([0], [[4.0, 4.0, 4.0]], {}) == 1
+    benchmark = program("benchmark://a-v0/x", b"one", "./a.out")
+    runtime.reset(benchmark, View(IsRunnable=True, Runtime=[1.0, 1.0, 1.0]))
+    benchmark.proto.dynamic_config.run_cmd.argument.append("--slowly")
+    runtime.reset(benchmark, View(IsRunnable=True, Runtime=[5.0, 5.0, 5.0]))
     assert runtime.update([0], [[4.0, 4.0, 4.0]], {}) == 1
 
 
@@ -123,17 +126,9 @@ def program(uri: str, contents: bytes = b"", run: str = "") -> Benchmark:
     return Benchmark(proto)
 
 
-def test_runtime_reward_of_a_program_that_was_changed(runtime):
-    benchmark = program("benchmark://a-v0/x", b"one", "./a.out")
-    runtime.reset(benchmark, View(IsRunnable=True, Runtime=[1.0, 1.0, 1.0]))
-    benchmark.proto.dynamic_config.run_cmd.argument.append("--slowly")
-    runtime.reset(benchmark, View(IsRunnable=True, Runtime=[5.0, 5.0, 5.0]))
-    assert runtime.update([0], [[4.0, 4.0, 4.0]], {}) == 1
-
-
 def test_runtime_reward_needs_a_runnable_benchmark(runtime):
     runtime.reset("benchmark://x", View(IsRunnable=True, Runtime=[1.0, 1.0, 1.0]))
-    with pytest.raises(BenchmarkInitError, match="benchmark://y is not runnable"):
+    with pytest.raises(BenchmarkInitError, match="benchmark://y"):
         runtime.reset("benchmark://y", View(IsRunnable=False, Runtime=[]))
     view = View(IsRunnable=True, Runtime=[3.0, 3.0, 3.0])
     runtime.reset("benchmark://x", view)
@@ -141,8 +136,8 @@ def test_runtime_reward_needs_a_runnable_benchmark(runtime):
 
 
 def test_runtime_reward_needs_all_measurements(runtime):
-    with pytest.raises(ServiceError, match="Expected 3 runtimes but the service observed 1"):
+    with pytest.raises(ServiceError, match=r"3 runtimes.*1"):
         runtime.reset("benchmark://x", View(IsRunnable=True, Runtime=[1.0]))
     runtime.reset("benchmark://x", View(IsRunnable=True, Runtime=[1.0, 1.0, 1.0]))
-    with pytest.raises(ServiceError, match="Expected 3 runtimes but the service observed 4"):
+    with pytest.raises(ServiceError, match=r"3 runtimes.*4"):
         runtime.update([0], [[1.0] * 4], {})

@@ -1,7 +1,3 @@
-"""Sequence."""
-
-import subprocess
-import sys
 from typing import NamedTuple
 
 import networkx as nx
@@ -9,6 +5,7 @@ import numpy as np
 import pytest
 
 from compiler_gym.spaces import Discrete, Scalar, Sequence
+from tests.processes import run_interpreter
 
 
 class Token(NamedTuple):
@@ -66,11 +63,7 @@ class Token(NamedTuple):
             ["one", [b"a"], [1], [["one"]]],
         ),
         (Sequence("s", dtype=Token), [[Token(1)], []], [[1], Token]),
-        (
-            Sequence("s", dtype=np.ndarray),
-            [np.zeros((2, 5)), [np.zeros(3)]],
-            [[1.0], np.zeros(3)],
-        ),
+        (Sequence("s", dtype=np.ndarray), [np.zeros((2, 5)), [np.zeros(3)]], [[1.0], np.zeros(3)]),
     ],
     ids=repr,
 )
@@ -111,7 +104,7 @@ def test_samples(space):
     ids=repr,
 )
 def test_not_sampleable(space):
-    with pytest.raises(NotImplementedError, match=r"Sequence 's' cannot be sampled: .* numbers"):
+    with pytest.raises(NotImplementedError, match=r"'s'.*numbers"):
         space.sample()
 
 
@@ -135,13 +128,11 @@ def test_graphs_are_not_imported_for_others():
         "space = Sequence('s', dtype=str, opaque_data_format='json://networkx/MultiDiGraph'); "
         "assert {} not in space; assert 'networkx' not in sys.modules"
     )
-    subprocess.run(
-        [sys.executable, "-c", program], check=True, env={"PYTHONPATH": ":".join(sys.path)}
-    )
+    run_interpreter("-c", program)
 
 
 def test_scalar_range_of_text():
-    with pytest.raises(TypeError, match="a scalar_range needs numbers"):
+    with pytest.raises(TypeError, match="scalar_range"):
         Sequence("s", dtype=str, scalar_range=Scalar("x"))
 
 

@@ -78,7 +78,7 @@ def test_discrete():
     assert 1.0 not in space
     assert True not in space
     assert np.bool_(True) not in space
-    with pytest.raises(ValueError, match="Space 'x' needs a positive number of choices, but has 0"):
+    with pytest.raises(ValueError, match=r"'x'.*0"):
         Discrete(0, "x")
 
 

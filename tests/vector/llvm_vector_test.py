@@ -9,7 +9,6 @@ import pytest
 from gymnasium.vector import AutoresetMode
 
 import compiler_gym
-from compiler_gym.service import ConnectionOpts
 from compiler_gym.vector import CompilerVectorEnv
 from compiler_gym.wrappers import ActionMask
 from tests.processes import descendants
@@ -18,16 +17,6 @@ from tests.vector.same_results import assert_same
 ID = "llvm-autophase-ic-v0"
 KERNELS = [f"benchmark://kernels-v0/{name}" for name in ("fft", "life", "sha256")]
 COUNT = 3
-FATAL = "trigger-crash-module"
-
-
-@pytest.fixture(scope="module", autouse=True)
-def site_data(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("site")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("COMPILER_GYM_SITE_DATA", str(folder / "data"))
-        patch.setenv("COMPILER_GYM_CACHE", str(folder / "cache"))
-        yield folder
 
 
 def sync_env(count=COUNT, mode="NextStep", **kwargs):
@@ -62,10 +51,18 @@ class TestResults:
         ):
             assert_same(play(envs, actions), play(expected, actions))
 
-    @pytest.mark.parametrize("observation", ["Ir", "InstCountDict", "IrInstructionCount", None])
-    def test_other_observations(self, observation):
+    @pytest.mark.parametrize(
+        "spaces",
+        [
+            {"observation_space": "Ir"},
+            {"observation_space": "InstCountDict"},
+            {"observation_space": "IrInstructionCount", "reward_space": "ObjectTextSizeOz"},
+            {"observation_space": None},
+        ],
+    )
+    def test_other_spaces(self, spaces):
         actions = random_actions(5)
-        arguments = {"observation_space": observation, "max_episode_steps": 3}
+        arguments = {"max_episode_steps": 3, **spaces}
         with (
             contextlib.closing(sync_env(**arguments)) as expected,
             compiler_gym.make_vec(ID, COUNT, **arguments) as envs,
@@ -105,15 +102,6 @@ class TestResults:
             assert envs.metadata["autoreset_mode"] is AutoresetMode.NEXT_STEP
             assert envs.reset()[0] in envs.observation_space
             assert envs.step(envs.action_space.sample())[0] in envs.observation_space
-
-    def test_rewards_of_other_spaces(self):
-        actions = random_actions(4)
-        arguments = {"reward_space": "ObjectTextSizeOz"}
-        with (
-            contextlib.closing(sync_env(**arguments)) as expected,
-            compiler_gym.make_vec(ID, COUNT, **arguments) as envs,
-        ):
-            assert_same(play(envs, actions), play(expected, actions))
 
     def test_known_transitions(self):
         actions = random_actions(6)
@@ -182,7 +170,7 @@ class TestPrograms:
             assert infos["benchmark"].tolist() == KERNELS
             _, infos = envs.reset(options={"benchmark": KERNELS[1]})
             assert infos["benchmark"].tolist() == KERNELS[1:2] * 3
-            with pytest.raises(ValueError, match="3 benchmarks, not 2"):
+            with pytest.raises(ValueError, match="3 benchmarks"):
                 envs.reset(options={"benchmark": KERNELS[:2]})
 
 
@@ -204,12 +192,9 @@ class TestGymnasium:
             assert not envs.step(actions[0])[3].any()
             assert envs.step(actions[1])[3].all()
 
-    def test_is_the_default(self):
-        with gymnasium.make_vec(ID, num_envs=2) as envs:
-            assert type(envs) is CompilerVectorEnv
-
     def test_made_again(self):
         with gymnasium.make_vec(ID, num_envs=2, max_episode_steps=1) as envs:
+            assert type(envs) is CompilerVectorEnv
             spec = envs.spec
         with gymnasium.make_vec(spec) as envs:
             assert envs.num_envs == 2
@@ -228,34 +213,14 @@ class TestGymnasium:
             total = rewards[0][1] + rewards[1][1]
             np.testing.assert_allclose(infos["episode"]["r"], total)
 
-    def test_wrappers_of_observations_and_rewards(self):
-        with compiler_gym.make_vec(ID, 2) as envs:
-            wrapped = gymnasium.wrappers.vector.NormalizeObservation(envs)
-            wrapped = gymnasium.wrappers.vector.ClipReward(wrapped, -0.1, 0.1)
-            wrapped.reset(seed=1)
-            observations, rewards, *_ = wrapped.step(random_actions(1, 2)[0])
-            assert observations.shape == (2, 56)
-            assert (np.abs(rewards) <= 0.1).all()
-
-    def test_list_of_infos(self):
-        with compiler_gym.make_vec(ID, 2, autoreset_mode="SameStep", max_episode_steps=1) as envs:
-            wrapped = gymnasium.wrappers.vector.DictInfoToList(envs)
-            wrapped.reset()
-            *_, infos = wrapped.step([0, 0])
-            for info in infos:
-                assert info["final_obs"].shape == (56,)
-                assert not info["final_info"]["new_action_space"]
-
 
 class TestWrappers:
     @pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
     def test_action_masks(self, mode):
         """Batched ``info`` has rows for the keys that a wrapper adds on resets and steps."""
-        with (
-            compiler_gym.make_vec(
-                ID, 2, mode, wrappers=[ActionMask], benchmark=KERNELS[0], max_episode_steps=3
-            ) as envs,
-        ):
+        with compiler_gym.make_vec(
+            ID, 2, mode, wrappers=[ActionMask], benchmark=KERNELS[0], max_episode_steps=3
+        ) as envs:
             shape = (2, envs.single_action_space.n)
             idle = envs.single_action_space["function(div-rem-pairs)"]
             _, infos = envs.reset()
@@ -288,22 +253,3 @@ class TestProcesses:
         with compiler_gym.make(ID) as env:
             env.reset()
             assert threading.active_count() <= threads
-
-    def test_crash(self, tmp_path):
-        policy = tmp_path / "policy.yaml"
-        policy.write_text("exclude: []\n")
-        settings = ConnectionOpts(script_args=[f"--action_policy={policy}"])
-        with compiler_gym.make_vec(ID, 3, connection_settings=settings) as envs:
-            envs.reset()
-            fatal = envs.single_action_space[FATAL]
-            harmless = envs.single_action_space["function(gvn)"]
-            observations, _, terminated, truncated, infos = envs.step([harmless, fatal, harmless])
-            assert terminated.tolist() == [False, True, False]
-            assert not truncated.any()
-            assert observations in envs.observation_space
-            assert infos["error_type"].tolist() == [None, "SessionDied", None]
-            assert infos["_error_type"].tolist() == [False, True, False]
-            observations, rewards, terminated, *_ = envs.step([harmless] * 3)
-            assert not terminated.any()
-            assert rewards[1] == 0
-            np.testing.assert_array_equal(observations[1], envs.envs[1].observation["Autophase"])

@@ -130,10 +130,7 @@ def check_loss(result: Any, text: str, error_types: set[str]) -> dict[str, Any]:
 class TestRollout:
     @pytest.mark.parametrize(
         ("victim", "error_types"),
-        [
-            (kill_sessions, {"SessionLost"}),
-            (kill, {"ServiceIsClosed", "ServiceTransportError"}),
-        ],
+        [(kill_sessions, {"SessionLost"}), (kill, {"ServiceIsClosed", "ServiceTransportError"})],
     )
     def test_kill_in_a_step(self, envs, position, victim, error_types):
         text = play_until(envs, position)

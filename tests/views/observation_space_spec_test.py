@@ -1,5 +1,3 @@
-"""Tests of compiler_gym.views.ObservationSpaceSpec."""
-
 import copy
 import pickle
 
@@ -47,10 +45,7 @@ def test_from_proto(box):
     assert box.id == "Features"
     assert box.index == 3
     assert box.space == Box(
-        name="Features",
-        low=np.array([0, 0, 0]),
-        high=np.array([9, 99, 999]),
-        dtype=np.int64,
+        name="Features", low=np.array([0, 0, 0]), high=np.array([9, 99, 999]), dtype=np.int64
     )
     assert box.deterministic
     assert not box.platform_dependent
@@ -83,13 +78,11 @@ def test_works_as_its_id(box):
     assert repr(box) == "ObservationSpaceSpec(Features)"
 
 
-def test_derived_spaces_of_one_base_do_not_collide(box):
+def test_derived_spaces(box):
     derived = [box.make_derived_space(id=f"D{i}", translate=total) for i in range(3)]
     assert len({box, *derived}) == 4
     assert len({hash(spec) for spec in (box, *derived)}) == 4
 
-
-def test_derived_space_inherits(box):
     derived = box.make_derived_space(id="Total", translate=total)
     assert derived.id == "Total"
     assert derived.index == box.index
@@ -98,6 +91,11 @@ def test_derived_space_inherits(box):
     assert derived.default_value == 6
     assert derived.to_string is box.to_string
     assert derived.translate(Event(int64_tensor=int64_tensor(4, 5, 6))) == 15
+    twice = box.make_derived_space(id="Total", translate=total).make_derived_space(
+        id="Double", translate=lambda value: 2 * value
+    )
+    assert twice.translate(Event(int64_tensor=int64_tensor(4, 5, 6))) == 30
+    assert twice.default_value == 12
 
 
 def test_derived_space_overrides(box):
@@ -115,14 +113,6 @@ def test_derived_space_overrides(box):
     assert not derived.deterministic and derived.platform_dependent
     assert derived.default_value == 0
     assert derived.to_string(5) == "total 5"
-
-
-def test_derived_twice(box):
-    twice = box.make_derived_space(id="Total", translate=total).make_derived_space(
-        id="Double", translate=lambda value: 2 * value
-    )
-    assert twice.translate(Event(int64_tensor=int64_tensor(4, 5, 6))) == 30
-    assert twice.default_value == 12
 
 
 def test_derived_from_space_without_default():

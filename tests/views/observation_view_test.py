@@ -1,18 +1,10 @@
-"""Tests of compiler_gym.views.ObservationView."""
-
 import copy
 
 import numpy as np
 import pytest
 
 from compiler_gym.errors import ServiceError, SessionNotFound
-from compiler_gym.service.proto import (
-    Event,
-    Int64Range,
-    ObservationSpace,
-    Space,
-    StringSpace,
-)
+from compiler_gym.service.proto import Event, Int64Range, ObservationSpace, Space, StringSpace
 from compiler_gym.spaces import Scalar
 from compiler_gym.views import ObservationView
 
@@ -78,7 +70,7 @@ def test_several_in_one_request(view, env):
 
 def test_end_of_episode(view, env):
     env.done = True
-    with pytest.raises(ServiceError, match="Cannot compute observation Ir: the episode has ended"):
+    with pytest.raises(ServiceError, match="Ir: the episode has ended"):
         view["Ir"]
 
 
@@ -90,7 +82,7 @@ def test_derived_space(view, env):
     assert view.spaces["Length"].index == 0
     view.add_derived_space(id="Length", base_id="Count", translate=lambda count: -count)
     assert view["Length"] == -7
-    with pytest.raises(KeyError, match="Did you mean Count"):
+    with pytest.raises(KeyError, match="Count"):
         view.add_derived_space(id="X", base_id="Cuont", translate=len)
 
 

@@ -72,7 +72,7 @@ class TestActionHistogram:
 
     def test_spaces_without_a_vector(self, few):
         env = ActionHistogram(few)
-        with pytest.raises(TypeError, match=r"ActionHistogram appends numbers.*Autophase"):
+        with pytest.raises(TypeError, match=r"ActionHistogram.*Autophase"):
             env.reset(observation_space="Ir")
         env.observation_space = "AutophaseDict"
         assert env.reset().shape == env.observation_space.shape == (FEATURES + 3,)
@@ -86,7 +86,7 @@ class TestActionHistogram:
 
 class TestLastActions:
     def test_count(self, few):
-        with pytest.raises(ValueError, match="at least 1, got 0"):
+        with pytest.raises(ValueError, match="got 0"):
             LastActions(few, 0)
 
     def test_around_a_histogram(self, few):

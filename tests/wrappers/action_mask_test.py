@@ -1,5 +1,3 @@
-"""Masks of actions that are known to do nothing."""
-
 import numpy as np
 import pytest
 

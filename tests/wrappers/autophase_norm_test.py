@@ -1,10 +1,7 @@
 """Autophase features divided by the size of the program."""
 
-import gymnasium
 import numpy as np
-import pytest
 
-import compiler_gym
 from compiler_gym.envs import GymnasiumEnv
 from compiler_gym.envs.llvm.specs import AUTOPHASE_FEATURE_NAMES
 from compiler_gym.wrappers import AutophaseNorm
@@ -52,16 +49,3 @@ def test_failure(env):
     observation, _, terminated, truncated, _ = env.step(0, timeout=1e-6)
     assert (terminated, truncated) == (False, True)
     np.testing.assert_array_equal(observation, first)
-
-
-@pytest.mark.filterwarnings("error::UserWarning")
-def test_learners_wrappers():
-    inner = compiler_gym.make("llvm-ic-v0", max_episode_steps=3)
-    env = gymnasium.wrappers.NormalizeObservation(GymnasiumEnv(AutophaseNorm(inner)))
-    with gymnasium.wrappers.RecordEpisodeStatistics(env) as env:
-        assert env.reset(seed=0)[0].shape == (56,)
-        for _ in range(3):
-            *_, terminated, truncated, info = env.step(env.action_space.sample())
-        assert not terminated
-        assert truncated
-        assert info["episode"]["l"] == 3

@@ -55,17 +55,15 @@ class TestConstrained:
         assert env.commandline_to_actions(env.commandline()) == [0, 1, 1]
         assert env.validate().okay()
 
-    def test_no_such_flag(self, small):
+    def test_unusable_flags(self, small):
         with pytest.raises(LookupError, match="no-such-pass"):
             ConstrainedCommandline(small, ["-no-such-pass"])
-
-    def test_same_flag_twice(self, small):
         with pytest.raises(ValueError, match="same action"):
             ConstrainedCommandline(small, ["-mem2reg", "mem2reg"])
-
-    def test_no_flags(self, small):
         with pytest.raises(ValueError, match="at least one"):
             ConstrainedCommandline(small, [])
+        with make_toy_env() as env, pytest.raises(TypeError, match=r"needs .* Commandline"):
+            ConstrainedCommandline(env, ["append-a"])
 
     def test_another_action_space(self, small):
         env = ConstrainedCommandline(small, self.FLAGS)
@@ -73,10 +71,6 @@ class TestConstrained:
         assert env.action_space.name == "ConstrainedCommandline<Legacy124>"
         env.step(0)
         assert small.actions == [small.action_space["mem2reg"]]
-
-    def test_another_kind_of_action_space(self):
-        with make_toy_env() as env, pytest.raises(TypeError, match=r"needs .* Commandline"):
-            ConstrainedCommandline(env, ["append-a"])
 
 
 @pytest.mark.parametrize("inside_out", [False, True])

@@ -12,13 +12,9 @@ int sum(int n) {
 
 
 @pytest.fixture(scope="session")
-def service(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("site")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("COMPILER_GYM_SITE_DATA", str(folder / "data"))
-        patch.setenv("COMPILER_GYM_CACHE", str(folder / "cache"))
-        with LlvmEnv() as env:
-            yield env.service
+def service():
+    with LlvmEnv() as env:
+        yield env.service
 
 
 @pytest.fixture(scope="session")

@@ -4,12 +4,7 @@ import gymnasium
 import numpy as np
 import pytest
 
-from compiler_gym.wrappers import (
-    ActionWrapper,
-    CompilerEnvWrapper,
-    ObservationWrapper,
-    RewardWrapper,
-)
+from compiler_gym.wrappers import ActionWrapper, ObservationWrapper, RewardWrapper
 
 PASSES = ["mem2reg", "instcombine", "simplifycfg"]
 
@@ -136,24 +131,6 @@ class TestRewards:
             assert result.state == state and result.state.reward == env.episode_reward > 0
         # What the environment inside can repeat is compared there.
         assert small.validate().reward_validation_failed
-
-
-def test_timeout_reaches_the_environment(small):
-    class Recording(CompilerEnvWrapper):
-        def reset(self, *args, **kwargs):
-            self.seen = [kwargs["timeout"]]
-            return super().reset(*args, **kwargs)
-
-        def multistep(self, actions, *args, **kwargs):
-            self.seen.append(kwargs["timeout"])
-            return super().multistep(actions, *args, **kwargs)
-
-    inner = Recording(small)
-    env = Doubled(Share(Few(inner)))
-    env.reset(timeout=100)
-    env.step(0, timeout=50)
-    env.multistep([0], timeout=25)
-    assert inner.seen == [100, 50, 25]
 
 
 @pytest.mark.parametrize("wrapper", [ActionWrapper, ObservationWrapper, RewardWrapper])

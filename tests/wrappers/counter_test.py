@@ -1,5 +1,3 @@
-"""Tests of the Counter wrapper."""
-
 from compiler_gym.wrappers import Counter
 
 

@@ -149,11 +149,13 @@ class TestOne:
             assert type(fork) is type(env)
             assert fork.state == env.state
             assert math.isclose(fork.episode_reward, env.episode_reward)
-            fork.step(gvn)
+            reward = fork.step(gvn)[1]
             assert (len(fork.actions), len(env.actions)) == (2, 1)
             assert fork.action_space == env.action_space
         assert env.in_episode
-        np.testing.assert_array_equal(env.step(gvn)[0], env.multistep([])[0])
+        result = env.step(gvn)
+        assert name == MEASURES or result[1] == reward
+        np.testing.assert_array_equal(result[0], env.multistep([])[0])
 
     def test_behind_gymnasium(self, runnable, name):
         env = GymnasiumEnv(MAKERS[name](runnable))

@@ -1,5 +1,3 @@
-"""Observations as arrays of float32."""
-
 import numpy as np
 import pytest
 from gymnasium import spaces
@@ -48,5 +46,5 @@ def test_wrapper():
         assert env.step(3)[0] == "helloaaaa"
         env.observation_space = None
         assert env.observation_space is None and env.step(3)[0] is None
-        with pytest.raises(TypeError, match=r"name of one observation space, got .*'text'"):
+        with pytest.raises(TypeError, match="'text'"):
             env.observation_space = ["text", "length"]

@@ -1,8 +1,5 @@
-"""Taking back actions."""
-
 import pytest
 
-from compiler_gym.errors import SessionNotFound
 from compiler_gym.wrappers import ForkOnStep
 
 
@@ -50,13 +47,6 @@ def test_refused_action_is_no_step(small):
         env.reset()
         with pytest.raises(ValueError, match="action"):
             env.step(10**6)
-        assert env.stack == []
-
-
-def test_step_without_an_episode(small):
-    with ForkOnStep(small) as env:
-        with pytest.raises(SessionNotFound):
-            env.step(0)
         assert env.stack == []
 
 

@@ -1,5 +1,3 @@
-"""The database of states."""
-
 import json
 import pickle
 import sqlite3
@@ -118,7 +116,7 @@ class TestObservingFails:
 
     def test_reset(self, small, path):
         env = SynchronousSqliteLogger(small, path)
-        with pytest.raises(BenchmarkInitError, match="SessionDied: The program is too large"):
+        with pytest.raises(BenchmarkInitError, match="SessionDied"):
             env.reset()
         env.flush()
         assert rows(path, STATES) == []

@@ -1,5 +1,3 @@
-"""Episodes of limited length."""
-
 import pytest
 
 from compiler_gym.util.env_spec import EnvSpec
@@ -14,7 +12,7 @@ def test_limit(small):
             *_, done, info = env.step(0)
             assert done == (i == 2)
         assert info["TimeLimit.truncated"]
-    with pytest.warns(UserWarning, match="after its 3 steps") as warned:
+    with pytest.warns(UserWarning, match="3 steps") as warned:
         *_, done, info = env.step(0)
         env.step(0)
     assert len(warned) == 1

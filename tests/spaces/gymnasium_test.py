@@ -1,1 +1,0 @@
-"""All spaces pass gymnasium's check of an environment."""

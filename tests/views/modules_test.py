@@ -1,1 +1,0 @@
-"""The modules by which programs written for former releases import the views."""

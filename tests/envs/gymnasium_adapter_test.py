@@ -1,5 +1,3 @@
-"""Environments with the interface of gymnasium."""
-
 import copy
 import warnings
 
@@ -7,7 +5,6 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium.error import ClosedEnvironmentError
-from gymnasium.utils.env_checker import check_env
 
 from compiler_gym.envs.gymnasium_adapter import GymnasiumEnv
 from compiler_gym.wrappers import CompilerEnvWrapper, FloatObservations, TimeLimit
@@ -150,7 +147,7 @@ class TestRender:
     def test_modes_are_those_of_the_environment(self):
         with make_toy_env(observation_space="text") as classic:
             assert GymnasiumEnv(classic).metadata["render_modes"] == ["human", "ansi"]
-            with pytest.raises(ValueError, match=r"'summary'\. There are: human, ansi$"):
+            with pytest.raises(ValueError, match=r"'summary'.*: human, ansi$"):
                 GymnasiumEnv(classic, render_mode="summary")
 
     def test_picture(self):
@@ -210,20 +207,13 @@ class TestNumbersAreArrays:
         with pytest.raises(TypeError, match="FloatObservations is for environments"):
             FloatObservations(gymnasium.make("CartPole-v1"))
 
-    def test_vector_environment_of_gymnasium(self):
-        with make_toy_env(observation_space="histogram") as classic:
-            make = lambda: FloatObservations(GymnasiumEnv(classic))  # noqa: E731
-            envs = gymnasium.vector.SyncVectorEnv([make])
-            observations, _ = envs.reset()
-            assert observations.dtype == np.float32 and observations.shape == (1, 26)
-
 
 class TestEndlessEpisodes:
     def test_warning(self, env):
         env.reset()
         env.multistep([NO_OP] * 998)
         env.step(NO_OP)
-        with pytest.warns(UserWarning, match=r"has had 1000 steps.*max_episode_steps"):
+        with pytest.warns(UserWarning, match="1000.*max_episode_steps"):
             env.step(NO_OP)
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -241,22 +231,6 @@ class TestEndlessEpisodes:
 
 
 class TestExtendedInterface:
-    def test_settings(self, env):
-        env.reward_space = "counter"
-        env.observation_space = "text"
-        env.benchmark = "benchmark://toy-v0/empty"
-        assert env.compiler_env.reward_space == "counter"
-        assert env.compiler_env.observation_space_spec == "text"
-        assert env.reset()[0] == ""
-        env.action_space = "Append"
-        env.reset()
-        assert env.compiler_env.action_space.name == "Append"
-
-    def test_attributes_of_the_environment(self, env):
-        env.recover = True
-        assert env.compiler_env.recover
-        assert "recover" not in vars(env)
-
     def test_settings_of_a_wrapped_environment(self):
         class Wrapper(CompilerEnvWrapper):
             limit = property(lambda self: self._limit, lambda self, value: self.set_limit(value))
@@ -299,7 +273,7 @@ class TestExtendedInterface:
 @pytest.mark.parametrize("actions", [[1, 2, 3], (1,), np.array([3]), [3]])
 def test_several_actions(env, actions):
     env.reset()
-    with pytest.raises(TypeError, match=r"Expected an action of .*multistep"):
+    with pytest.raises(TypeError, match="multistep"):
         env.step(actions)
     assert env.actions == []
     assert env.step(np.array(APPEND_A))[1] == 6
@@ -308,17 +282,3 @@ def test_several_actions(env, actions):
 def test_arguments_for_an_object(env):
     with pytest.raises(TypeError, match="reward_space"):
         GymnasiumEnv(env.compiler_env, reward_space="length")
-
-
-@pytest.mark.filterwarnings("error")
-def test_checker_has_no_complaints(env, monkeypatch):
-    with warnings.catch_warnings():
-        # Says of any environment not made by gymnasium.make() that it has no spec.
-        warnings.filterwarnings("ignore", message=".*not having a spec")
-        # What it says of boxes whose bounds are those of the type.
-        warnings.filterwarnings("ignore", message=".*Box observation space.*")
-        # It samples actions, one of which hangs.
-        monkeypatch.setattr(env.action_space, "sample", lambda: APPEND_A)
-        check_env(env)
-    env.reset()
-    assert isinstance(env, gymnasium.Env)

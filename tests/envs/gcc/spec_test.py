@@ -37,7 +37,7 @@ def test_gcc_9(tmp_path):
 
 def test_no_options(tmp_path):
     gcc = FakeGcc(tmp_path / "gcc-3", "gcc (Fake) 3.4.0", "unrecognized", "unrecognized")
-    with pytest.raises(EnvironmentNotSupported, match=r"3\.4\.0\) lists no options"):
+    with pytest.raises(EnvironmentNotSupported, match=r"3\.4\.0"):
         read_spec(get_gcc(gcc.path))
 
 
@@ -74,18 +74,8 @@ def test_choices(real):
 
 @pytest.mark.parametrize("word", ["-fno-gsce", "-O7", "", "--param=max-unroll-times=x", "gcse"])
 def test_unknown_option(real, word):
-    with pytest.raises(ValueError, match="is not an option of gcc"):
+    with pytest.raises(ValueError, match="option of gcc"):
         real.choices_of([word])
-
-
-def test_bad_choices(real):
-    absent = [-1] * len(real.options)
-    with pytest.raises(ValueError, match=f"has {len(absent)} options.*, not 2"):
-        real.words_of([0, 0])
-    with pytest.raises(ValueError, match=r"Choice 0, -O, must be from -1 to \d+, not 99"):
-        real.words_of([99, *absent[1:]])
-    with pytest.raises(ValueError, match=r"Choice 1, .*, must be from -1 to 1, not -2"):
-        real.words_of([-1, -2, *absent[2:]])
 
 
 def test_real_options(real):

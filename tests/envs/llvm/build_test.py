@@ -6,8 +6,8 @@ import pytest
 
 from compiler_gym.envs.llvm import make_benchmark
 from compiler_gym.errors import BenchmarkInitError, SessionNotFound
-from tests.envs.llvm.clang_sizes import text_size
 from tests.envs.llvm.kernel_programs import kernel_uri
+from tests.envs.llvm.tool_output import text_size
 
 ACTIONS = ("sroa", "instcombine", "simplifycfg")
 

@@ -2,14 +2,10 @@ from pathlib import Path
 
 import pytest
 
-from compiler_gym.envs.llvm.benchmarks.bitcode import (
-    ClangInvocation,
-    compile_source,
-    make_bitcode,
-    run_tool,
-)
+from compiler_gym.envs.llvm.benchmarks.bitcode import ClangInvocation, compile_source, make_bitcode
 from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.util import llvm_tools
+from tests.envs.llvm.tool_output import ir_of
 
 
 def test_command():
@@ -18,20 +14,9 @@ def test_command():
         *(str(llvm_tools.clang_path()), "-O2", "-Xclang", "-disable-llvm-passes", "-DX", "a.c"),
         *("-c", "-emit-llvm", "-o", "b.bc"),
     ]
-
-
-def test_default_options():
     options = ClangInvocation.DEFAULT_COPT
-    command = ClangInvocation([*options, "-DX", "a.c"]).command(Path("b.bc"))
-    assert command == ClangInvocation.from_c_file(Path("a.c"), ["-DX"]).command(Path("b.bc"))
-
-
-def test_driver():
+    assert ClangInvocation([*options, "-DX", "a.c"]).command(Path("b.bc")) == command
     assert ClangInvocation(["a.c"], driver="mine").command(Path("b.bc"))[:2] == ["mine", "a.c"]
-
-
-def disassemble(path):
-    return run_tool([llvm_tools.llvm_dis_path(), path, "-o", "-"], timeout=60).decode()
 
 
 def test_no_pass_has_run_and_none_is_forbidden(tmp_path):
@@ -39,7 +24,7 @@ def test_no_pass_has_run_and_none_is_forbidden(tmp_path):
     source.write_text("static int f(int x) { return x; }\nint main(void) { return f(0); }\n")
     outpath = tmp_path / "a.bc"
     compile_source(ClangInvocation.from_c_file(source), outpath)
-    ir = disassemble(outpath)
+    ir = ir_of(outpath)
     assert "alloca i32" in ir
     assert "call i32 @f" in ir
     assert "noinline" not in ir
@@ -51,7 +36,7 @@ def test_without_system_includes(tmp_path):
     source.write_text("#include <stdio.h>\n")
     compile_source(ClangInvocation.from_c_file(source), tmp_path / "a.bc")
     invocation = ClangInvocation.from_c_file(source, system_includes=False)
-    with pytest.raises(BenchmarkInitError, match=r"'stdio\.h' file not found"):
+    with pytest.raises(BenchmarkInitError, match=r"stdio\.h"):
         compile_source(invocation, tmp_path / "b.bc")
 
 
@@ -62,19 +47,7 @@ def test_make_bitcode_links_all_kinds_of_inputs(tmp_path):
     compile_source(ClangInvocation.from_c_file(tmp_path / "c.c"), tmp_path / "c.bc")
     scratch = tmp_path / "scratch"
     scratch.mkdir()
-    inputs = [
-        ClangInvocation.from_c_file(tmp_path / "a.c"),
-        tmp_path / "b.ll",
-        tmp_path / "c.bc",
-    ]
-    ir = disassemble(make_bitcode(inputs, scratch, timeout=60))
+    inputs = [ClangInvocation.from_c_file(tmp_path / "a.c"), tmp_path / "b.ll", tmp_path / "c.bc"]
+    ir = ir_of(make_bitcode(inputs, scratch, timeout=60))
     for function in ("@main", "@b", "@c"):
         assert f"define {'dso_local ' if function != '@b' else ''}i32 {function}(" in ir
-
-
-def test_failure_of_one_input(tmp_path):
-    (tmp_path / "good.c").write_text("int x;")
-    (tmp_path / "bad.c").write_text("int main( {")
-    inputs = [ClangInvocation.from_c_file(tmp_path / name) for name in ("good.c", "bad.c")]
-    with pytest.raises(BenchmarkInitError, match=r"bad\.c:1:11: error"):
-        make_bitcode(inputs, tmp_path, timeout=60)

@@ -4,14 +4,11 @@ from urllib.parse import quote_plus
 
 import pytest
 
-from compiler_gym.envs.llvm import (
-    BenchmarkFromCommandLine,
-    make_benchmark_from_command_line,
-)
-from compiler_gym.envs.llvm.benchmarks.bitcode import run_tool
+from compiler_gym.envs.llvm import BenchmarkFromCommandLine, make_benchmark_from_command_line
 from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.util import llvm_tools
 from tests.effort import sample
+from tests.envs.llvm.tool_output import ir_of
 
 MAIN = '#include <stdio.h>\nint value(void);\nint main(void) { printf("%d", value()); return 0; }\n'
 
@@ -25,13 +22,6 @@ def project(tmp_path, monkeypatch):
     (folder / "lib" / "value.c").write_text("int value(void) { return VALUE; }\n")
     monkeypatch.chdir(folder)
     return folder
-
-
-def ir_of(benchmark):
-    bitcode = benchmark.proto.program.contents
-    return run_tool(
-        [llvm_tools.llvm_dis_path(), "-", "-o", "-"], timeout=60, stdin=bitcode
-    ).decode()
 
 
 def test_benchmark(project):
@@ -69,7 +59,7 @@ def test_other_driver(project, tmp_path):
 
 
 def test_source_does_not_compile(project):
-    with pytest.raises(BenchmarkInitError, match="undeclared identifier 'VALUE'"):
+    with pytest.raises(BenchmarkInitError, match="'VALUE'"):
         make_benchmark_from_command_line("gcc main.c lib/value.c")
 
 
@@ -105,15 +95,6 @@ def test_compile_finishes_the_build(env, project, tmp_path, monkeypatch):
     benchmark.compile(env)
     prog = project / "the prog"
     assert subprocess.check_output([prog]) == b"7"
-
-
-def test_compile_an_object_file(env, project):
-    benchmark = make_benchmark_from_command_line("gcc -DVALUE=3 -c lib/value.c -o value.o -MMD")
-    env.reset(benchmark=benchmark)
-    benchmark.compile(env)
-    subprocess.run([llvm_tools.clang_path(), "main.c", "value.o", "-o", "prog"], check=True)
-    assert subprocess.check_output(["./prog"]) == b"3"
-    assert not list(project.glob("**/*.d"))
 
 
 def test_compile_uses_the_program_of_the_environment(env, project):

@@ -3,20 +3,8 @@ import pytest
 from compiler_gym.envs.llvm import LlvmEnv, make_benchmark
 
 
-@pytest.fixture(scope="session", autouse=True)
-def site_data(tmp_path_factory):
-    """Keeps tests out of the user's folders, and the user's vocabularies out of tests."""
-    folder = tmp_path_factory.mktemp("site")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("COMPILER_GYM_IR2VEC_VOCABULARY", raising=False)
-        patch.setenv("COMPILER_GYM_SITE_DATA", str(folder / "data"))
-        patch.setenv("COMPILER_GYM_CACHE", str(folder / "cache"))
-        patch.delenv("COMPILER_GYM_INST2VEC_VOCABULARY", raising=False)
-        yield folder
-
-
 @pytest.fixture(scope="session")
-def shared_env(site_data):
+def shared_env():
     with LlvmEnv() as env:
         yield env
 

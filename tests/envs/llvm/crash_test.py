@@ -93,32 +93,3 @@ def test_the_reproducer_names_the_opt_of_the_service(env, tmp_path):
     assert output(OPT=str(tmp_path / "opt")) == "this is opt\n" * 2
     # On a machine that has it elsewhere.
     assert output(OPT="/nowhere/opt") == f"this is opt-{LLVM_VERSION}\n" * 2
-
-
-def test_the_next_episode_needs_no_new_service(env):
-    pid = env.service.service.pid
-    assert crash(env)[0]
-    env.reset()
-    assert env.observation["IrInstructionCount"] > 0
-    assert env.service.service.pid == pid
-
-
-def test_forks_live_on(env):
-    env.reset()
-    with env.fork() as copy:
-        assert crash(env)[0]
-        assert not copy.step(copy.action_space.names.index(BEFORE[0]))[2]
-
-
-def test_recover(env):
-    done, info = crash(env, recover=True)
-    assert not done
-    assert info["recovered"]
-    assert info["error_type"] == "SessionDied"
-    names = env.action_space.names
-    assert env.actions == [names.index(name) for name in BEFORE]
-    digest = env.observation["IrSha1"]
-    env.reset()
-    for name in BEFORE:
-        env.step(names.index(name))
-    assert env.observation["IrSha1"] == digest

@@ -130,5 +130,5 @@ def test_modes_of_gymnasium(capsys):
             env.step(env.unwrapped.action_space["sroa"])
             assert env.render() is None
             assert expected in capsys.readouterr().out
-    with pytest.raises(ValueError, match="There are: human, ansi, summary, diff"):
+    with pytest.raises(ValueError, match="human, ansi, summary, diff"):
         gymnasium.make("llvm-ic-v0", render_mode="hologram")

@@ -1,5 +1,3 @@
-"""Episodes on random programs."""
-
 import pytest
 
 ACTIONS = ("mem2reg", "simplifycfg", "instcombine", "gvn", "dce")

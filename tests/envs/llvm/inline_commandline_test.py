@@ -1,5 +1,3 @@
-"""Tests of the text form of inlining decisions."""
-
 import pytest
 
 from compiler_gym.envs.llvm.inline_env import InlineCommandline
@@ -30,7 +28,7 @@ def test_text(space):
 
 
 def test_malformed_decisions(space):
-    with pytest.raises(LookupError, match="'site-0-kept' is not in"):
+    with pytest.raises(LookupError, match="site-0-kept"):
         space.from_string("inline-decisions<site-0-kept>")
     for text in ("sroa", "inline-decisions<keep>,sroa", "inline-decisions"):
         with pytest.raises(ValueError, match="as the only pass"):

@@ -80,13 +80,7 @@ def test_structures_are_inlined():
     statements = StatementReader().read(
         function("%3 = alloca %struct.a", "%4 = alloca %0", header=header)
     )
-    assert statements == [
-        "<%ID> = alloca { i32, { i8*, i8 } }",
-        "<%ID> = alloca { i8*, i8 }",
-    ]
-
-
-def test_structures_of_one_program_are_not_those_of_another():
+    assert statements == ["<%ID> = alloca { i32, { i8*, i8 } }", "<%ID> = alloca { i8*, i8 }"]
     reader = StatementReader()
     for body in ("{ i8 }", "{ i16 }", "{ i8 }"):
         ir = function("%3 = alloca %struct.a", header=f"%struct.a = type {body}\n")
@@ -105,35 +99,13 @@ def test_only_instructions_are_statements():
         StatementReader().read("; ModuleID = '-'\n\n@g = global i32 3\n\ndeclare void @h()\n") == []
     )
     assert StatementReader().read("") == []
-
-
-def test_debug_records_are_not_statements():
     ir = function("%3 = add i32 %1, 5, !dbg !9", "  #dbg_value(i32 %3, !7, !4, !9)", "ret void")
     assert StatementReader().read(ir) == ["<%ID> = add i32 <%ID>, <INT>", "ret void"]
-
-
-def test_unpack():
-    packed = {
-        "structures": "%0 = type { ptr, i8 }\n%struct.a = type { i32, %0 }\n",
-        "lines": "%2 = alloca %struct.a\n%3 = alloca %0\nret void\n",
-        "indices": np.array([1, 0, 1, 2], dtype="<i4").view(np.int8),
-    }
-    assert StatementReader().unpack(packed) == [
-        "<%ID> = alloca { i8*, i8 }",
-        "<%ID> = alloca { i32, { i8*, i8 } }",
-        "<%ID> = alloca { i8*, i8 }",
-        "ret void",
-    ]
 
 
 def test_unpack_nothing():
     packed = {"structures": "", "lines": "", "indices": np.array([], dtype=np.int8)}
     assert StatementReader().unpack(packed) == []
-
-
-def test_memory_does_not_change_the_result():
-    reader, ir = StatementReader(), function("%3 = add i32 %1, 5", "%4 = add i32 %3, 6", "ret void")
-    assert reader.read(ir) == reader.read(ir) == StatementReader().read(ir)
 
 
 class Yielding(str):
@@ -199,8 +171,7 @@ def write(folder, dictionary, embeddings, form):
         np.save(folder / "embeddings.npy", embeddings)
 
 
-def test_documented_attributes(vocabulary):
-    """As programs of former releases embed statements by hand."""
+def test_encoder(vocabulary):
     encoder = Inst2vecEncoder(vocabulary)
     statement = next(iter(encoder.vocab))
     assert encoder.vocab[statement] == encoder.encode([statement])[0]
@@ -210,8 +181,6 @@ def test_documented_attributes(vocabulary):
         encoder.embeddings[encoder.vocab[statement]], encoder.embed(encoder.encode([statement]))[0]
     )
 
-
-def test_encoder(vocabulary):
     encoder = Inst2vecEncoder(vocabulary)
     statements = encoder.preprocess(function("%1 = freeze i8 undef", "unreachable"))
     indices = encoder.encode(statements)
@@ -225,15 +194,6 @@ def test_encoder(vocabulary):
         encoder.embed([3])
 
 
-@pytest.mark.parametrize("form", ["pickle", "json and npy"])
-def test_load(tmp_path, vocabulary, form):
-    write(tmp_path, dict(vocabulary.indices), vocabulary.embeddings, form)
-    loaded = load_vocabulary(tmp_path)
-    assert loaded.indices == vocabulary.indices
-    assert loaded.unknown == 1
-    np.testing.assert_array_equal(loaded.embeddings, vocabulary.embeddings)
-
-
 def test_load_lists(tmp_path, vocabulary):
     write(tmp_path, dict(vocabulary.indices), vocabulary.embeddings.tolist(), "pickle")
     assert load_vocabulary(tmp_path).embeddings.dtype == np.float32
@@ -245,7 +205,7 @@ def test_checksums(tmp_path, vocabulary):
     (tmp_path / "SHA256SUMS").write_text(f"{digest}  embeddings.pickle\n")
     load_vocabulary(tmp_path)
     (tmp_path / "SHA256SUMS").write_text(f"{digest[::-1]} *embeddings.pickle\n")
-    with pytest.raises(ValueError, match=f"checksum {digest}; expected {digest[::-1]}"):
+    with pytest.raises(ValueError, match=f"{digest}.*{digest[::-1]}"):
         load_vocabulary(tmp_path)
     (tmp_path / "SHA256SUMS").write_text("nonsense\n")
     with pytest.raises(ValueError, match="sha256sum"):

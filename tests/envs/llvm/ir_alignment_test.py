@@ -83,12 +83,9 @@ def test_nodes_that_look_alike_are_those_of_the_lines_that_use_them():
     assert only_g[only_g.index("define void @g") :].partition("}")[0] in renumbered(LOOPS, only_g)
 
 
-def test_same_program_stays_as_it_is():
+def test_removed_and_added_functions():
     assert renumbered(BEFORE, BEFORE) == BEFORE
     assert renumbered("", "") == ""
-
-
-def test_removed_and_added_functions():
     text = "define void @g() {\n  %1 = load ptr, ptr @x\n  ret void\n}"
     assert renumbered(text, BEFORE).count("%old1") == 1
     assert renumbered(BEFORE, text).count("%old3") == 2

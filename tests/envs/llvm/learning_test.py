@@ -1,10 +1,5 @@
-"""Tests of learning with the LLVM environments through gymnasium."""
-
 import copy
-import os
 import pickle
-import signal
-import warnings
 
 import gymnasium
 import numpy as np
@@ -18,11 +13,21 @@ from compiler_gym.util import llvm_tools
 from compiler_gym.wrappers import AutophaseNorm, LastActions
 
 FATAL = "trigger-crash-module"
-IDS = [id for id in compiler_gym.COMPILER_GYM_ENVS if id.startswith("llvm-")]
-IDS_OF_DECISIONS = ["llvm-inline-v0", "llvm-regalloc-v0", "llvm-inline-regalloc-v0"]
-IDS_OF_PASSES = [id for id in IDS if id not in IDS_OF_DECISIONS]
-# The checker takes actions without looking at the mask, and the others refuse some.
-IDS_OF_CHECKER = [id for id in IDS if id not in IDS_OF_DECISIONS[1:]]
+# The default observation and reward of each environment of compiler_gym.make().
+SPACES = {
+    "llvm-v0": (None, None),
+    "llvm-ic-v0": (None, "IrInstructionCountOz"),
+    "llvm-codesize-v0": (None, "ObjectTextSizeOz"),
+    "llvm-autophase-ic-v0": ("Autophase", "IrInstructionCountOz"),
+    "llvm-autophase-codesize-v0": ("Autophase", "ObjectTextSizeOz"),
+    "llvm-ir-ic-v0": ("Ir", "IrInstructionCountOz"),
+    "llvm-ir-codesize-v0": ("Ir", "ObjectTextSizeOz"),
+    "llvm-inline-v0": ("InlineFeatures", "ObjectTextSizeNorm"),
+    "llvm-regalloc-v0": ("EvictionFeatures", "ObjectTextSizeNorm"),
+    "llvm-inline-regalloc-v0": ("DecisionFeatures", "ObjectTextSizeNorm"),
+}
+# The checker takes actions without looking at the mask, and these refuse some.
+WITH_MASK = ("llvm-regalloc-v0", "llvm-inline-regalloc-v0")
 
 
 @pytest.fixture
@@ -33,7 +38,12 @@ def fragile(tmp_path):
     return {"connection_settings": ConnectionOpts(script_args=[f"--action_policy={policy}"])}
 
 
-@pytest.mark.parametrize("id", IDS_OF_CHECKER)
+def test_ids():
+    ids = [id for id in compiler_gym.COMPILER_GYM_ENVS if id.startswith("llvm-")]
+    assert sorted(ids) == sorted(SPACES)
+
+
+@pytest.mark.parametrize("id", [id for id in SPACES if id not in WITH_MASK])
 @pytest.mark.filterwarnings("error")
 def test_checker_of_gymnasium(id):
     with gymnasium.make(id) as env:
@@ -41,23 +51,27 @@ def test_checker_of_gymnasium(id):
 
 
 class TestWhatIsLearntFrom:
-    @pytest.mark.parametrize("id", IDS_OF_PASSES)
+    @pytest.mark.parametrize("id", SPACES)
     def test_every_environment_has_an_observation_and_a_reward(self, id):
-        with gymnasium.make(id) as env, compiler_gym.make(id) as classic:
-            assert env.observation_space_spec == (classic.observation_space_spec or "Autophase")
-            reward = classic.reward_space.name if classic.reward_space else "IrInstructionCountOz"
-            assert env.reward_space.name == reward
+        observation, reward = SPACES[id]
+        with compiler_gym.make(id) as classic:
+            assert classic.observation_space_spec == observation
+            assert classic.reward_space == reward
+        with gymnasium.make(id) as env:
+            assert env.observation_space_spec == (observation or "Autophase")
+            assert env.reward_space == (reward or "IrInstructionCountOz")
             observation, _ = env.reset()
             assert observation in env.observation_space
             assert len(observation) > 0
-            assert env.step(env.action_space["mem2reg"])[1] > 0
+            if "mem2reg" in env.action_space.names:
+                assert env.step(env.action_space["mem2reg"])[1] > 0
 
     def test_none_gives_a_warning(self):
         with gymnasium.make("llvm-v0", observation_space=None, reward_space=None) as env:
-            with pytest.warns(UserWarning, match=r"no default observation.*observation_space="):
+            with pytest.warns(UserWarning, match="observation_space="):
                 assert env.reset()[0].shape == (0,)
             action = env.action_space["gvn"]
-            with pytest.warns(UserWarning, match=r"no default reward.*reward_space="):
+            with pytest.warns(UserWarning, match="reward_space="):
                 assert env.step(action)[1] == 0
 
     @pytest.mark.filterwarnings("error")
@@ -111,7 +125,7 @@ class TestCopies:
     def test_pickle_error_has_advice(self):
         with gymnasium.make("llvm-autophase-ic-v0", max_episode_steps=3) as env:
             for each in (env, env.unwrapped, env.unwrapped.compiler_env):
-                with pytest.raises(TypeError, match=r"Send env\.state, or what .*make"):
+                with pytest.raises(TypeError, match=r"env\.state"):
                     pickle.dumps(each)
 
     def test_deepcopy_is_a_fork(self):
@@ -125,13 +139,12 @@ class TestCopies:
                 # Of the three steps that an episode has.
                 assert clone.step(action)[3]
 
-    @pytest.mark.parametrize("context", ["spawn", "forkserver"])
-    def test_processes(self, context):
+    def test_processes(self):
         envs = gymnasium.make_vec(
             "llvm-autophase-ic-v0",
             num_envs=2,
             vectorization_mode="async",
-            vector_kwargs={"context": context},
+            vector_kwargs={"context": "spawn"},
             max_episode_steps=2,
         )
         try:
@@ -150,64 +163,6 @@ class TestCopies:
             envs.close()
 
 
-class TestWrappersOfGymnasium:
-    @pytest.mark.filterwarnings("error")
-    def test_all_at_once(self):
-        env = gymnasium.make("llvm-ic-v0", observation_space="AutophaseDict", benchmarks=KERNELS)
-        env = gymnasium.wrappers.TimeLimit(env, 3)
-        env = gymnasium.wrappers.FlattenObservation(env)
-        env = gymnasium.wrappers.NormalizeObservation(env)
-        with gymnasium.wrappers.RecordEpisodeStatistics(env) as env:
-            for episode in range(3):
-                observation, info = env.reset(seed=episode)
-                assert info["benchmark"] == KERNELS[episode]
-                assert observation in env.observation_space
-                rewards = []
-                truncated = False
-                while not truncated:
-                    result = env.step(env.action_space.sample())
-                    observation, reward, terminated, truncated, info = result
-                    rewards.append(reward)
-                    assert observation in env.observation_space
-                    assert not terminated
-                assert info["episode"]["l"] == len(rewards) == 3
-                assert info["episode"]["r"] == pytest.approx(sum(rewards), abs=1e-5)
-
-
-class TestEnds:
-    def test_time_limit_of_a_step(self):
-        with gymnasium.make("llvm-autophase-ic-v0") as env:
-            env.reset()
-            _, _, terminated, truncated, info = env.step(env.action_space["gvn"], timeout=1e-6)
-            assert (terminated, truncated) == (False, True)
-            assert info["error_type"] == "TimeoutError"
-            assert env.reset()[0] in env.observation_space
-
-    def test_dead_service(self):
-        with gymnasium.make("llvm-autophase-ic-v0") as env:
-            env.reset()
-            process = env.service.service
-            os.kill(process.pid, signal.SIGKILL)
-            assert process.exit_code(wait_seconds=100) is not None
-            _, _, terminated, truncated, info = env.step(env.action_space["gvn"])
-            assert (terminated, truncated) == (False, True)
-            assert info["error_type"] == "ServiceIsClosed"
-            assert env.reset()[0] in env.observation_space
-
-
-class TestRender:
-    def test_make_vec_env_of_stable_baselines3(self):
-        """Its ``make_vec_env`` asks for pictures, and catches TypeErrors only."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            env = gymnasium.make("llvm-autophase-ic-v0", render_mode="rgb_array")
-        with env:
-            assert env.render_mode == "ansi"
-            env.reset()
-            with pytest.warns(UserWarning, match="no pictures of programs"):
-                assert env.render().startswith("[")
-
-
 class TestObservations:
     def test_checker_of_graphs(self):
         arguments = {"benchmark": "kernels-v0/fft", "observation_space": "Programl"}
@@ -217,7 +172,7 @@ class TestObservations:
             assert env.step(env.unwrapped.action_space["sroa"])[0] != first
             check_env(env.unwrapped, skip_render_check=True, skip_close_check=True)
 
-    @pytest.mark.parametrize("id", IDS_OF_PASSES)
+    @pytest.mark.parametrize("id", ["llvm-autophase-ic-v0", "llvm-ir-ic-v0"])
     def test_crash(self, id, fragile):
         with gymnasium.make(id, **fragile) as env:
             assert env.reset()[0] in env.observation_space
@@ -226,34 +181,23 @@ class TestObservations:
             assert terminated
             assert observation in env.observation_space
 
-    @pytest.mark.parametrize(
-        ("name", "value"),
-        [
-            ("Ir", ""),
-            ("IrSha1", "0" * 40),
-            ("Bitcode", np.zeros(0, np.int8)),
-            ("BitcodeFile", ""),
-            ("Ir2vec", np.zeros(75 if llvm_tools.LLVM_VERSION >= 22 else 0)),
-            ("Runtime", np.zeros(0)),
-        ],
-    )
-    def test_lost_session(self, name, value):
+    def test_lost_session(self):
+        values = {
+            "Ir": "",
+            "IrSha1": "0" * 40,
+            "Bitcode": np.zeros(0, np.int8),
+            "BitcodeFile": "",
+            "Ir2vec": np.zeros(75 if llvm_tools.LLVM_VERSION >= 22 else 0),
+            "Runtime": np.zeros(0),
+        }
         with gymnasium.make("llvm-v0") as env:
-            env.reset()
-            env.observation_space = name
-            observation = env.step(env.action_space["gvn"], timeout=1e-6)[0]
-            assert observation in env.observation_space
-            np.testing.assert_array_equal(observation, value)
-
-
-class TestSeeds:
-    def test_actions_of_seeded_episodes(self):
-        with gymnasium.make("llvm-autophase-ic-v0") as env:
-            episodes = []
-            for _ in range(3):
-                env.reset(seed=1)
-                episodes.append([env.action_space.sample() for _ in range(10)])
-            assert episodes[0] != episodes[1] != episodes[2] != episodes[0]
+            for name, value in values.items():
+                env.reset()
+                env.observation_space = name
+                observation = env.step(env.action_space["gvn"], timeout=1e-6)[0]
+                assert observation in env.observation_space
+                np.testing.assert_array_equal(observation, value)
+                env.observation_space = "Autophase"
 
 
 KERNELS = [f"benchmark://kernels-v0/{name}" for name in ("fft", "life", "sha256")]
@@ -295,14 +239,6 @@ class TestBenchmarks:
             with env.fork() as fork:
                 assert visits(fork, 4) == visits(env, 4)
 
-    def test_classic(self):
-        with compiler_gym.make("llvm-ic-v0", max_episode_steps=1, benchmarks=KERNELS) as env:
-            env.reset()
-            assert env.benchmark == KERNELS[0]
-            assert env.step(env.action_space["gvn"])[2]
-            env.reset()
-            assert env.benchmark == KERNELS[1]
-
     @pytest.mark.parametrize(
         ("kwargs", "error", "text"),
         [
@@ -320,8 +256,7 @@ class TestBenchmarks:
 
 class TestSpacesOfDictionaries:
     @pytest.mark.parametrize(
-        ("name", "size"),
-        [("AutophaseDict", 56), ("InstCountDict", 70), ("InstCountNormDict", 69)],
+        ("name", "size"), [("AutophaseDict", 56), ("InstCountDict", 70), ("InstCountNormDict", 69)]
     )
     def test_flatten(self, name, size):
         with gymnasium.make("llvm-ic-v0", observation_space=name) as env:
@@ -334,16 +269,3 @@ class TestSpacesOfDictionaries:
             keys = env.observation_space.spaces
             np.testing.assert_array_equal(observation, [values[key] for key in keys])
             assert flat.step(env.action_space["mem2reg"])[0] in flat.observation_space
-
-    @pytest.mark.parametrize("name", ["AutophaseDict", "IrInstructionCount"])
-    def test_vector(self, name):
-        envs = gymnasium.make_vec(
-            "llvm-ic-v0", num_envs=2, vectorization_mode="sync", observation_space=name
-        )
-        try:
-            observations, _ = envs.reset(seed=1)
-            assert observations in envs.observation_space
-            action = envs.envs[0].action_space["mem2reg"]
-            assert envs.step(np.array([action, action]))[0] in envs.observation_space
-        finally:
-            envs.close()

@@ -3,13 +3,12 @@ import subprocess
 
 import pytest
 
-from compiler_gym.envs.llvm.benchmarks.bitcode import ClangInvocation, run_tool
 from compiler_gym.envs.llvm.benchmarks.own_programs import (
     make_benchmark,
     make_benchmark_from_source,
 )
 from compiler_gym.errors import BenchmarkInitError
-from compiler_gym.util import llvm_tools
+from tests.envs.llvm.tool_output import ir_of
 
 MAIN = "int f(void);\nint main(void) { return f(); }\n"
 
@@ -19,13 +18,6 @@ def main_c(tmp_path):
     path = tmp_path / "main.c"
     path.write_text(MAIN)
     return path
-
-
-def ir_of(benchmark):
-    bitcode = benchmark.proto.program.contents
-    return run_tool(
-        [llvm_tools.llvm_dis_path(), "-", "-o", "-"], timeout=60, stdin=bitcode
-    ).decode()
 
 
 def test_c_file(main_c):
@@ -53,11 +45,6 @@ def test_several_inputs_are_linked(tmp_path, main_c):
     assert "define i32 @f()" in ir
 
 
-def test_textual_ir_alone(tmp_path):
-    (tmp_path / "f.ll").write_text("define i32 @f() {\n  ret i32 0\n}\n")
-    assert "define i32 @f()" in ir_of(make_benchmark(tmp_path / "f.ll"))
-
-
 def test_bitcode_file_is_taken_as_it_is(tmp_path):
     path = tmp_path / "a file.bc"
     path.write_bytes(b"BC\xc0\xdeanything")
@@ -66,21 +53,15 @@ def test_bitcode_file_is_taken_as_it_is(tmp_path):
     assert benchmark.proto.program.contents == path.read_bytes()
 
 
-def test_clang_invocation(main_c):
-    invocation = ClangInvocation.from_c_file(main_c, copt=["-Df=g"])
-    assert "@g" in ir_of(make_benchmark([invocation]))
-
-
-def test_file_does_not_compile(tmp_path):
+def test_programs_that_clang_refuses(tmp_path, main_c):
     (tmp_path / "a.c").write_text("int main(void) { return undeclared; }")
-    with pytest.raises(BenchmarkInitError, match="undeclared identifier 'undeclared'"):
+    with pytest.raises(BenchmarkInitError, match="'undeclared'"):
         make_benchmark(tmp_path / "a.c")
-
-
-def test_files_do_not_link(tmp_path, main_c):
     (tmp_path / "other.c").write_text("int main(void) { return 0; }")
-    with pytest.raises(BenchmarkInitError, match="symbol multiply defined"):
+    with pytest.raises(BenchmarkInitError, match="multiply defined"):
         make_benchmark([main_c, tmp_path / "other.c"])
+    with pytest.raises(BenchmarkInitError, match="<stdin>:1:5: error"):
+        make_benchmark_from_source("int;}", lang="c")
 
 
 def test_timeout(main_c):
@@ -109,8 +90,3 @@ def test_from_source():
     assert "@_Z1gv" in ir_of(benchmark)
     assert str(benchmark.uri).startswith("benchmark://user-v0/")
     assert benchmark.sources == [("source.cc", source.encode())]
-
-
-def test_from_source_with_errors():
-    with pytest.raises(BenchmarkInitError, match="<stdin>:1:5: error"):
-        make_benchmark_from_source("int;}", lang="c")

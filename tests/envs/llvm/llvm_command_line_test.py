@@ -95,6 +95,7 @@ def test_lists_find_names_of_former_releases(space, copied):
         assert names.index("globaldce") == 4
         assert names.index("-sroa") == names.index("function(sroa)") == 0
         assert names.index("-functionattrs") == 7
+        assert "-functionattrs" in names and "-newgvn" not in names and None not in names
         with pytest.raises(ValueError, match=r"-newgvn.*action_space=\"Legacy124\""):
             names.index("-newgvn")
         with pytest.raises(ValueError, match="Did you mean"):
@@ -152,6 +153,11 @@ def test_from_string(space, text):
     [
         ("opt -passes='module(function(sroa)", "Malformed command line"),
         ("opt -passes='module(function(sroa)' a.bc", "Missing '\\)'"),
+        ("opt -passes=early-cse<memssa", "Missing '>'"),
+        ("opt -passes=sroa,globaldce)", "Unexpected '\\)' at position 14"),
+        ("opt -passes=sroa<(>)", "Unexpected '>'"),
+        ("opt -passes=sroa,,globaldce", "Empty element"),
+        ("opt -passes=sroa,", "Empty element"),
         ("opt -passes", "ends after -passes"),
         ("opt -sroa a.bc -o", "ends after -o"),
         ("opt -passes=dce -passes=sroa a.bc", "More than one -passes="),
@@ -165,10 +171,3 @@ def test_from_string(space, text):
 def test_from_malformed_string(space, text, message):
     with pytest.raises(ValueError, match=message):
         space.from_string(text)
-
-
-def test_equality_with_the_plain_kind_of_space(space):
-    same = LlvmCommandline([CommandlineFlag(name, name) for name in NAMES], name="PassesAll")
-    other = LlvmCommandline([CommandlineFlag(name, name) for name in NAMES[1:]], name="PassesAll")
-    assert space == same
-    assert space != other

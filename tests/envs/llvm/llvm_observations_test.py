@@ -6,15 +6,9 @@ import numpy as np
 import pytest
 
 from compiler_gym.envs.llvm import LlvmEnv
-from compiler_gym.envs.llvm.derived_observations import (
-    autophase_dict,
-    inst_count_norm,
-    inst_count_norm_dict,
-)
-from compiler_gym.envs.llvm.specs import AUTOPHASE_FEATURE_NAMES, INST_COUNT_FEATURE_NAMES
+from compiler_gym.envs.llvm.derived_observations import LexedToken, inst_count_norm, lexed_ir_tuple
+from compiler_gym.envs.llvm.specs import INST_COUNT_FEATURE_NAMES
 from compiler_gym.service.proto import GetSpacesRequest
-
-DERIVED = ("InstCountDict", "InstCountNorm", "InstCountNormDict", "AutophaseDict")
 
 
 def counts(**values):
@@ -33,19 +27,6 @@ def test_inst_count_norm():
     assert densities.sum() == 0.75
 
 
-def test_inst_count_norm_dict():
-    named = inst_count_norm_dict(inst_count_norm(counts(TotalInsts=8, Ret=2)))
-    assert len(named) == 69
-    assert named["RetDensity"] == 0.25
-    assert "TotalInstsDensity" not in named
-
-
-def test_autophase_dict():
-    named = autophase_dict(np.arange(56))
-    assert list(named) == list(AUTOPHASE_FEATURE_NAMES)
-    assert named["testUnary"] == 55
-
-
 def test_defaults_are_in_their_spaces(env):
     without_default = set()
     for name, spec in env.observation.spaces.items():
@@ -57,24 +38,6 @@ def test_defaults_are_in_their_spaces(env):
     # How long a vector is depends on the vocabulary.
     ir2vec = {name for name in env.observation.spaces if name.startswith("Ir2vec")}
     assert without_default == {*documented, "LexedIr", *ir2vec}
-
-
-@pytest.mark.parametrize("name", DERIVED)
-def test_derived_observations_are_as_their_base(env, name):
-    spec = env.observation.spaces[name]
-    assert spec.deterministic
-    assert not spec.platform_dependent
-    assert (
-        spec.index == env.observation.spaces[name.removesuffix("Dict").removesuffix("Norm")].index
-    )
-
-
-@pytest.mark.parametrize("name", DERIVED)
-def test_default_values(env, name):
-    spec = env.observation.spaces[name]
-    assert spec.space.contains(spec.default_value)
-    values = spec.default_value.values() if "Dict" in name else spec.default_value
-    assert not any(values)
 
 
 def test_documented_observations_have_their_indices(env):
@@ -104,8 +67,13 @@ def test_vectors_agree_with_each_other(env):
     assert inst_count["TotalInstsCount"] == autophase["TotalInsts"]
     assert inst_count["TotalInstsCount"] == env.observation["IrInstructionCount"]
     assert inst_count["TotalBlocksCount"] == autophase["TotalBlocks"]
+    densities = env.observation["InstCountNormDict"]
+    np.testing.assert_array_equal([*densities.values()], env.observation["InstCountNorm"])
+    assert "TotalInstsDensity" not in densities
     for opcode in ("Alloca", "Load", "Store", "Call", "PHI"):
         assert inst_count[f"{opcode}Count"] == autophase[f"Num{opcode}Inst"]
+        share = inst_count[f"{opcode}Count"] / inst_count["TotalInstsCount"]
+        assert densities[f"{opcode}Density"] == pytest.approx(share)
 
 
 def test_a_step_that_fails_returns_the_defaults():
@@ -143,3 +111,84 @@ def test_names_that_are_not_utf8(tmp_path):
             if not name.startswith(("Ir2vec", "Runtime", "Buildtime", "TextSize")):
                 assert env.observation[name] is not None
         assert env.observation["FunctionProperties"]["Function"].tolist() == ["a\\FF"]
+
+
+def test_tuples_of_tokens():
+    arrays = {
+        "token_id": np.array([5, 400]),
+        "token_kind": np.array(["comma", "GlobalVar"], dtype=object),
+        "token_category": np.array(["keyword", "strval"], dtype=object),
+        "token_value": np.array([",", "@f"], dtype=object),
+    }
+    tokens = lexed_ir_tuple(arrays)
+    assert tokens == [
+        LexedToken(ID=5, kind="comma", category="keyword", value=","),
+        LexedToken(ID=400, kind="GlobalVar", category="strval", value="@f"),
+    ]
+    assert type(tokens[0].ID) is int
+    assert lexed_ir_tuple({key: value[:0] for key, value in arrays.items()}) == []
+
+
+def test_observations_of_tokens_agree(env):
+    env.reset()
+    arrays, tokens = env.observation["LexedIr"], env.observation["LexedIrTuple"]
+    assert lexed_ir_tuple(arrays) == tokens
+    assert {len(array) for array in arrays.values()} == {len(tokens)}
+    assert arrays["token_id"].dtype == np.int64
+    assert all(arrays[name].dtype == object for name in arrays if name != "token_id")
+    # A kind has one number, one name and one category.
+    assert len({token[:3] for token in tokens}) == len({token.ID for token in tokens})
+    text = "".join(token.value for token in tokens)
+    code = "".join(line.split(";")[0] for line in env.ir.split("\n") if '"' not in line)
+    assert code.replace(" ", "")[:40] in text.replace(" ", "")
+    assert tokens[0][1:] == ("kw_source_filename", "keyword", "source_filename")
+
+
+def test_stats_agree_with_the_step(env):
+    env.reset()
+    for name in ("mem2reg", "mem2reg", "simplifycfg", "constmerge", "globaldce", "globaldce"):
+        before = env.observation["IrInstructionCount"]
+        _, _, _, info = env.step(env.action_space[name])
+        stats = env.observation["PassStats"]
+        assert stats["changed"] == (not info["action_had_no_effect"])
+        assert stats["instructions_before"] == before
+        assert stats["instructions_after"] == env.observation["IrInstructionCount"]
+
+
+def test_remarks_of_each_action(env):
+    env.reset()
+    env.step(env.action_space["mem2reg"])
+    env.step(env.action_space["inline"])
+    remarks = env.observation["Remarks"]
+    assert len(set(map(len, remarks.values()))) == 1
+    assert "inline" in remarks["pass"]
+    env.step(env.action_space["constmerge"])
+    assert "inline" not in env.observation["Remarks"]["pass"]
+
+
+def test_remarks_of_a_fork(env):
+    env.reset()
+    env.step(env.action_space["inline"])
+    expected = env.observation["Remarks"]["message"].tolist()
+    with env.fork() as fork:
+        assert fork.observation["Remarks"]["message"].tolist() == expected
+        fork.step(fork.action_space["mem2reg"])
+        assert env.observation["Remarks"]["message"].tolist() == expected
+
+
+def test_asking_for_remarks_changes_nothing(env):
+    names = ["mem2reg", "inline", "simplifycfg", "licm", "gvn", "loop-vectorize", "instcombine"]
+    hashes = []
+    for asks in (False, True):
+        env.reset()
+        for name in names:
+            env.step(env.action_space[name])
+            if asks:
+                _ = env.observation["Remarks"]
+        hashes.append(env.ir_sha1)
+    assert hashes[0] == hashes[1]
+
+
+def test_observations_of_the_last_action_are_marked(env):
+    spaces = env.service.observation_spaces
+    assert {space.name for space in spaces if space.of_last_action} == {"PassStats", "Remarks"}

@@ -49,10 +49,7 @@ def norm_reward():
 
 def baseline_reward(baseline="CostOz"):
     return BaselineImprovementNormalizedReward(
-        name="R",
-        cost_function="Cost",
-        init_cost_function="CostO0",
-        baseline_cost_function=baseline,
+        name="R", cost_function="Cost", init_cost_function="CostO0", baseline_cost_function=baseline
     )
 
 
@@ -76,33 +73,18 @@ def test_the_unoptimised_cost_is_asked_for_once_a_benchmark(view):
     assert view.asked == ["CostO0"] * 3
 
 
-def test_a_late_first_reward_includes_earlier_gains(view):
+def test_rewards_add_up_from_the_unoptimised_cost(view):
     reward = started(cost_reward(), view)
     assert reward.update([], [40], view) == 60
-
-
-def test_reset_starts_again_at_the_unoptimised_cost(view):
     reward = started(cost_reward(), view)
     reward.update([], [40], view)
     started(reward, view)
     assert reward.update([], [99], view) == 1
 
 
-def test_normalised_by_the_unoptimised_cost(view):
-    reward = started(norm_reward(), view)
-    assert reward.update([], [75], view) == 0.25
-    assert reward.update([], [100], view) == -0.25
-
-
 def test_program_without_cost():
     view = CountingView({"CostO0": 0})
     assert started(norm_reward(), view).update([], [3], view) == -3
-
-
-def test_normalised_by_a_baseline(view):
-    reward = started(baseline_reward(), view)
-    assert reward.update([], [80], view) == 0.5
-    assert reward.update([], [40], view) == 1
 
 
 @pytest.mark.parametrize(
@@ -124,26 +106,10 @@ def test_norm_of_any_baseline(baseline_cost, norm):
     assert reward.update([], [0], view) == pytest.approx(98 / norm)
 
 
-def test_sizes_that_were_met():
-    """Of lz4, whose functions must be inlined."""
-    view = CountingView({"CostO0": 37_538, "CostOz": 90_967})
-    reward = started(baseline_reward(), view)
-    assert reward.update([], [30_000], view) == pytest.approx(0.14, abs=0.01)
-    assert reward.update([], [90_967], view) == pytest.approx(-1.14, abs=0.01)
-
-
 @pytest.mark.parametrize("cost", [0, 3])
 def test_program_and_baseline_without_cost(cost):
     view = CountingView({"CostO0": 0, "CostOz": 0})
     assert started(baseline_reward(), view).update([], [cost], view) == -cost
-
-
-def test_norm_is_kept_while_the_benchmark_is_the_same(view):
-    reward = started(baseline_reward(), view)
-    reward.update([], [80], view)
-    started(reward, view, benchmark())
-    reward.update([], [80], view)
-    assert view.asked.count("CostOz") == 1
 
 
 def test_costs_that_an_episode_asks_for(view):
@@ -198,20 +164,3 @@ def test_all_rewards():
         assert reward.default_negates_returns
         assert reward.deterministic
         assert reward.platform_dependent == ("TextSize" in name)
-
-
-@pytest.mark.parametrize(
-    ("cost", "prefix", "baseline"),
-    [
-        ("IrInstructionCount", "IrInstructionCount", "Oz"),
-        ("ObjectTextSizeBytes", "ObjectTextSize", "O3"),
-        ("TextSizeBytes", "TextSize", "Oz"),
-        ("CyclesEstimate", "CyclesEstimate", "O3"),
-    ],
-)
-def test_observations_of_rewards(cost, prefix, baseline):
-    name = f"{prefix}{baseline}"
-    reward = next(reward for reward in make_llvm_rewards() if reward.name == name)
-    assert reward.observation_spaces == [cost]
-    assert reward.init_cost_function == f"{prefix}O0"
-    assert reward.baseline_cost_function == f"{prefix}{baseline}"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.envs.llvm.clang_sizes import CLANG_SIZES, size_by_clang
+from tests.envs.llvm.tool_output import CLANG_SIZES, size_by_clang
 
 PROGRAMS = 50
 

@@ -6,8 +6,8 @@ import pytest
 
 from compiler_gym.envs.llvm.datasets.kernels_dataset import KERNELS_PATH
 from compiler_gym.util import llvm_tools
-from tests.envs.llvm.clang_sizes import CLANG_SIZES, size_by_clang, text_size
 from tests.envs.llvm.kernel_programs import SOME_KERNELS, kernel_uri
+from tests.envs.llvm.tool_output import CLANG_SIZES, size_by_clang, text_size
 
 
 @pytest.mark.parametrize("kernel", SOME_KERNELS)

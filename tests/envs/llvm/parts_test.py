@@ -1,5 +1,3 @@
-"""Splitting and merging programs."""
-
 import subprocess
 
 import pytest
@@ -15,6 +13,7 @@ from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.service.proto import Benchmark as BenchmarkProto
 from compiler_gym.service.proto import File
 from compiler_gym.util import llvm_tools
+from tests.envs.llvm.tool_output import ir_of
 
 SOURCE = """
 #include <stdio.h>
@@ -32,13 +31,6 @@ int main(int argc, char **argv) {
 @pytest.fixture(scope="module")
 def program():
     return make_benchmark_from_source(SOURCE, lang="c")
-
-
-def ir_of(benchmark):
-    bitcode = benchmark.proto.program.contents
-    return run_tool(
-        [llvm_tools.llvm_dis_path(), "-", "-o", "-"], timeout=60, stdin=bitcode
-    ).decode()
 
 
 def assembled(ir: str) -> Benchmark:
@@ -63,10 +55,7 @@ def test_split(program):
 def test_split_keeps_other_parameters(program):
     uri = "benchmark://mine-v0/program?dataset=1"
     named = Benchmark.from_file_contents(uri, program.proto.program.contents)
-    assert split_benchmark_by_function(named)[0].uri.params == {
-        "dataset": ["1"],
-        "function": ["0"],
-    }
+    assert split_benchmark_by_function(named)[0].uri.params == {"dataset": ["1"], "function": ["0"]}
 
 
 def test_some_functions(program):
@@ -76,21 +65,12 @@ def test_some_functions(program):
         *(defined_functions(part) for part in everything[:2]),
         [],
     ]
-    with pytest.raises(ValueError, match="at least 1 function, got -1"):
+    with pytest.raises(ValueError, match="got -1"):
         split_benchmark_by_function(program, -1)
 
 
-def test_a_program_without_variables():
-    (part,) = split_benchmark_by_function(make_benchmark_from_source("int f() { return 1; }"))
-    assert defined_functions(part) == ["_Z1fv"]
-
-
 @pytest.mark.parametrize(
-    "ir",
-    [
-        "@x = external global i32\n@y = extern_weak global i32\n",
-        "declare void @g()\n",
-    ],
+    "ir", ["@x = external global i32\n@y = extern_weak global i32\n", "declare void @g()\n"]
 )
 def test_declarations_are_no_parts(ir):
     use = "define ptr @f() {\n  ret ptr null\n}\n"
@@ -162,12 +142,9 @@ def test_cxx_program_with_everything(env):
     assert counts[0] == counts[1]
 
 
-def test_no_functions():
-    with pytest.raises(ValueError, match="defines no function"):
+def test_programs_without_parts():
+    with pytest.raises(ValueError, match="no function"):
         split_benchmark_by_function(assembled("@x = global i32 1\n"))
-
-
-def test_no_program():
     with pytest.raises(BenchmarkInitError):
         split_benchmark_by_function(Benchmark.from_file_contents("benchmark://a-v0/b", b"x"))
 
@@ -178,7 +155,7 @@ def test_program_in_a_file(program, tmp_path):
     proto = BenchmarkProto(uri="benchmark://mine-v0/a", program=File(uri=path.as_uri()))
     assert len(split_benchmark_by_function(Benchmark(proto))) == 4
     path.unlink()
-    with pytest.raises(BenchmarkInitError, match="Cannot read the program of benchmark://mine"):
+    with pytest.raises(BenchmarkInitError, match="benchmark://mine"):
         split_benchmark_by_function(Benchmark(proto))
 
 
@@ -200,16 +177,8 @@ def test_merged_parts_are_the_program(program, env, tmp_path):
     assert done.stdout == "one 4 1\n"
 
 
-def test_parts_can_be_optimised_on_their_own(program, env):
-    for part in split_benchmark_by_function(program):
-        env.reset(benchmark=part, reward_space="IrInstructionCount")
-        env.step("sroa")
-        assert env.episode_reward >= 0
-        assert env.benchmark == part
-
-
 def test_merging_refuses_two_definitions(program):
-    with pytest.raises(BenchmarkInitError, match="symbol multiply defined"):
+    with pytest.raises(BenchmarkInitError, match="multiply defined"):
         merge_benchmarks([program, program])
     with pytest.raises(ValueError, match="No benchmarks"):
         merge_benchmarks([])
@@ -217,5 +186,5 @@ def test_merging_refuses_two_definitions(program):
 
 def test_the_uri_of_a_merged_program_alone_is_not_enough(program, env):
     merged = merge_benchmarks([program])
-    with pytest.raises(LookupError, match=r"make it with merge_benchmarks\(\)"):
+    with pytest.raises(LookupError, match="merge_benchmarks"):
         env.reset(benchmark=str(merged.uri))

@@ -5,11 +5,7 @@ import networkx
 import numpy as np
 import pytest
 
-from compiler_gym.envs.llvm.derived_observations import (
-    program_graph,
-    program_graph_json,
-    unpack,
-)
+from compiler_gym.envs.llvm.derived_observations import program_graph, program_graph_json, unpack
 from compiler_gym.service.proto import Opaque
 from compiler_gym.service.proto.value_converters import OPAQUE_FORMATS
 from tests.envs.llvm.kernel_programs import SOME_KERNELS, kernel_uri
@@ -42,30 +38,6 @@ ADDITION = {
     "target_triple": "x86_64",
     "data_layout": "e",
 }
-
-
-def test_graph():
-    graph = program_graph(unpack(ADDITION))
-    assert isinstance(graph, networkx.MultiDiGraph)
-    assert graph.nodes[0] == {"block": 0, "function": 0, "text": "[external]", "type": 0}
-    assert graph.nodes[1] == {
-        "block": 0,
-        "features": {"full_text": ["%2 = add i32 %0, %0"]},
-        "function": 0,
-        "text": "add",
-        "type": 0,
-    }
-    assert list(graph.edges(data=True, keys=True)) == [
-        (1, 2, 0, {"flow": 0, "position": 0}),
-        (1, 4, 0, {"flow": 1, "position": 0}),
-        (3, 1, 0, {"flow": 1, "position": 0}),
-        (3, 1, 1, {"flow": 1, "position": 1}),
-        (4, 2, 0, {"flow": 1, "position": 0}),
-    ]
-    assert graph.graph == {
-        "function": [{"name": "f", "module": 0}],
-        "module": [{"name": "-", "llvm_target_triple": "x86_64", "llvm_data_layout": "e"}],
-    }
 
 
 def test_graphs_compare():
@@ -210,13 +182,3 @@ def _observe_by_index(env, index):
         return env.observation["raw"]
     finally:
         del env.observation.spaces["raw"]
-
-
-def test_default_is_an_empty_graph(env):
-    graph = env.observation.spaces["Programl"].default_value
-    assert isinstance(graph, networkx.MultiDiGraph)
-    assert not graph
-    assert not graph.graph
-    document = env.observation.spaces["ProgramlJson"].default_value
-    assert document == networkx.node_link_data(graph, edges="links")
-    assert env.observation.spaces["Programl"].default_value is not graph

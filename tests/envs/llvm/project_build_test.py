@@ -10,7 +10,7 @@ import compiler_gym
 from compiler_gym.envs.llvm.benchmarks import command_line_benchmark
 from compiler_gym.envs.llvm.benchmarks.command_line_benchmark import collect_bitcode
 from compiler_gym.errors import BenchmarkInitError, EnvironmentNotSupported
-from compiler_gym.util import llvm_tools
+from tests.envs.llvm.tool_output import ir_of
 
 MAKEFILE = """
 CFLAGS = -O0 -g
@@ -38,9 +38,7 @@ def fixture_project(tmp_path):
 
 def test_make(project, tmp_path, monkeypatch):
     bitcode = collect_bitcode("make -j2", "double", tmp_path / "double.bc", project)
-    ir = subprocess.run(
-        [llvm_tools.llvm_dis_path(), bitcode, "-o", "-"], capture_output=True, text=True, check=True
-    ).stdout
+    ir = ir_of(bitcode)
     assert re.findall(r"define .*@(\w+)\(", ir) == ["main", "twice"]
     assert "alloca" in ir and "optnone" not in ir and "noinline" not in ir
 
@@ -87,7 +85,7 @@ def test_errors_of_a_build(project, tmp_path, command, program, message):
 
 
 def test_no_folder(tmp_path):
-    with pytest.raises(NotADirectoryError, match=r"no folder '.*nowhere' to build in"):
+    with pytest.raises(NotADirectoryError, match="nowhere"):
         collect_bitcode("make", "x", "x.bc", tmp_path / "nowhere")
 
 
@@ -105,5 +103,5 @@ def test_without_wllvm(project, tmp_path, monkeypatch):
 
 def test_without_the_programs_that_wllvm_needs(project, tmp_path, monkeypatch):
     monkeypatch.setattr(command_line_benchmark, "_TOOLS_OF_WLLVM", ("file", "no-such-program"))
-    with pytest.raises(EnvironmentNotSupported, match="needs the program 'no-such-program'"):
+    with pytest.raises(EnvironmentNotSupported, match="no-such-program"):
         collect_bitcode("make", "double", tmp_path / "double.bc", project)

@@ -110,31 +110,16 @@ def test_uri_depends_on_the_contents(folder):
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"files": {"sorted.txt": "out.txt"}}, ValueError, "needs expect"),
-        ({"files": ["sorted.txt"], "expect": "out.txt"}, ValueError, "the contents of files"),
-        ({"files": "sorted.txt"}, TypeError, "list of names"),
-        (
-            {"files": {"sorted.txt": "ou.txt"}, "expect": "out.txt"},
-            FileNotFoundError,
-            "no file 'ou.txt'",
-        ),
-    ],
-)
-def test_unusable_expected_files(folder, arguments, error, message):
-    with pytest.raises(error, match=message):
-        compiler_gym.benchmark("sort.cc", **arguments)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "error", "message"),
-    [
-        (("sort.c",), FileNotFoundError, "No such file: 'sort.c'"),
-        (("sort.cc", " "), ValueError, "The command to run is blank"),
-        (("sort.cc", "./a.out", "ou.txt"), FileNotFoundError, "no file 'ou.txt' with what is"),
-        ((), TypeError, "sources"),
-        (([],), ValueError, "No inputs"),
+        ({"sources": "sort.c"}, FileNotFoundError, "sort.c"),
+        ({"sources": []}, ValueError, "inputs"),
+        ({"run": " "}, ValueError, "blank"),
+        ({"run": "./a.out", "expect": "ou.txt"}, FileNotFoundError, "ou.txt"),
+        ({"files": {"sorted.txt": "out.txt"}}, ValueError, "expect"),
+        ({"files": ["sorted.txt"], "expect": "out.txt"}, ValueError, "contents"),
+        ({"files": "sorted.txt"}, TypeError, "list"),
+        ({"files": {"sorted.txt": "ou.txt"}, "expect": "out.txt"}, FileNotFoundError, "ou.txt"),
     ],
 )
 def test_invalid_arguments(folder, arguments, error, message):
     with pytest.raises(error, match=message):
-        compiler_gym.benchmark(*arguments)
+        compiler_gym.benchmark(**{"sources": "sort.cc", **arguments})

@@ -31,28 +31,15 @@ def test_kernel_is_runnable(env):
     assert 0 < seconds < 60
 
 
-def test_second_input(env):
-    env.reset(benchmark="benchmark://kernels-v0/sha256?dataset=1")
-    assert env.observation["Runtime"].shape == (1,)
-
-
 def test_program_without_commands(env, small):
     env.reset(benchmark=small)
     assert env.observation["IsBuildable"] is False
     assert env.observation["IsRunnable"] is False
     assert env.observation["Runtime"].shape == (0,)
     assert env.observation["Buildtime"].shape == (0,)
-
-
-def test_program_without_run_command(env, small):
     env.reset(benchmark=with_dynamic_config(small, run=None))
     assert env.observation["IsBuildable"] is True
     assert env.observation["IsRunnable"] is False
-
-
-def test_default_counts(env):
-    assert env.runtime_observation_count == 1
-    assert env.runtime_warmup_runs_count == 0
 
 
 def test_counts_set_before_an_episode(env, counting, tmp_path):
@@ -88,9 +75,9 @@ def test_counts_of_a_fork(env, counting):
 def test_bad_counts(env, small, in_episode):
     if in_episode:
         env.reset(benchmark=small)
-    with pytest.raises(ValueError, match="at least 1, not 0"):
+    with pytest.raises(ValueError, match="at least 1"):
         env.runtime_observation_count = 0
-    with pytest.raises(ValueError, match="at least 0, not -1"):
+    with pytest.raises(ValueError, match="at least 0"):
         env.runtime_warmup_runs_count = -1
     assert env.runtime_observation_count == 1
     assert env.runtime_warmup_runs_count == 0

@@ -1,5 +1,3 @@
-"""Validation by sanitizers."""
-
 from pathlib import Path
 
 import pytest
@@ -79,7 +77,7 @@ def test_findings_of_a_sanitizer(sanitizer):
 
 def test_older_llvm_cannot_check_bounds(monkeypatch, tmp_path):
     monkeypatch.setattr(llvm_tools, "LLVM_VERSION", 19)
-    with pytest.raises(EnvironmentNotSupported, match="'undefined' needs LLVM 20 or newer"):
+    with pytest.raises(EnvironmentNotSupported, match="LLVM 20"):
         check_bounds(tmp_path / "program.bc", tmp_path / "checked.bc")
 
 
@@ -99,7 +97,7 @@ def test_program_changed_by_passes():
 
 def test_invalid_arguments():
     program = Benchmark.from_file_contents("benchmark://user-v0/x", b"")
-    with pytest.raises(ValueError, match="benchmark://user-v0/x has no command to run it"):
+    with pytest.raises(ValueError, match="command"):
         with_sanitizers(program)
-    with pytest.raises(ValueError, match="no sanitizer 'leak' for bitcode: there are address"):
+    with pytest.raises(ValueError, match=r"'leak'.*address"):
         with_sanitizers(program, ["leak"])

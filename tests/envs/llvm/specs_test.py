@@ -5,12 +5,10 @@ import pytest
 from compiler_gym.envs.llvm import specs
 
 
-def test_lengths():
+def test_documented_positions():
     assert len(set(specs.AUTOPHASE_FEATURE_NAMES)) == 56
     assert len(set(specs.INST_COUNT_FEATURE_NAMES)) == 70
 
-
-def test_documented_positions():
     autophase = specs.AUTOPHASE_FEATURE_NAMES
     assert autophase[0] == "BBNumArgsHi"
     assert autophase[51] == "TotalInsts"

@@ -28,16 +28,15 @@ def test_real_compiler():
     assert "/usr/include" in flags
 
 
-def test_cxx_variable(monkeypatch, tmp_path):
+def test_failing_compilers(monkeypatch, tmp_path):
     compiler = write_compiler(tmp_path / "mine", "exit 7")
     monkeypatch.setenv("CXX", compiler)
     with pytest.raises(HostCompilerFailure, match="exit code 7"):
         get_system_library_flags()
-
-
-def test_missing_compiler(tmp_path):
-    with pytest.raises(HostCompilerFailure, match="Set CXX to a C\\+\\+ compiler"):
+    with pytest.raises(HostCompilerFailure, match="CXX"):
         get_system_library_flags(str(tmp_path / "none"))
+    assert issubclass(UnableToParseHostCompilerOutput, OSError)
+    assert issubclass(HostCompilerFailure, OSError)
 
 
 @pytest.mark.parametrize(
@@ -54,8 +53,3 @@ def test_unexpected_output(tmp_path, script, message):
     compiler = write_compiler(tmp_path / "c++", script)
     with pytest.raises(UnableToParseHostCompilerOutput, match=message):
         get_system_library_flags(compiler)
-
-
-def test_errors_are_os_errors():
-    assert issubclass(UnableToParseHostCompilerOutput, OSError)
-    assert issubclass(HostCompilerFailure, OSError)

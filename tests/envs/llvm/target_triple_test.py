@@ -5,6 +5,7 @@ import pytest
 from compiler_gym.envs.llvm import LlvmEnv
 from compiler_gym.errors import SessionNotFound
 from compiler_gym.util import llvm_tools
+from tests.envs.llvm.tool_output import text_size
 
 PROGRAMS = ("sha256", "sorting", "regex")
 TARGETS = ("riscv64-linux-gnu", "aarch64-linux-gnu")
@@ -12,13 +13,6 @@ TARGETS = ("riscv64-linux-gnu", "aarch64-linux-gnu")
 
 def env_for(shared_env, target, **kwargs):
     return LlvmEnv(service_connection=shared_env.service, target_triple=target, **kwargs)
-
-
-def text_size(path):
-    reply = subprocess.run(
-        [llvm_tools.llvm_size_path(), path], capture_output=True, text=True, check=True
-    )
-    return int(reply.stdout.splitlines()[1].split()[0])
 
 
 @pytest.mark.parametrize("target", TARGETS)

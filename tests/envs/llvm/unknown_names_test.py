@@ -68,15 +68,12 @@ def test_it_is_the_error_of_spaces_too():
 
 
 def test_path(env):
-    with pytest.raises(TypeError, match=r"not as PosixPath\. .* has the URI 'file:///a/b.c'"):
+    with pytest.raises(TypeError, match=r"file:///a/b.c"):
         env.reset(benchmark=Path("/a/b.c"))
 
 
-def test_misspelt_argument():
-    with pytest.raises(TypeError, match=r"no argument 'benchmrk' .*Did you mean benchmark"):
+def test_type_errors():
+    with pytest.raises(TypeError, match=r"benchmrk.*benchmark"):
         compiler_gym.make("llvm-v0", benchmrk="benchmark://kernels-v0/sha256")
-
-
-def test_other_type_errors_are_as_they_are():
     with pytest.raises(TypeError, match="not as int"):
         compiler_gym.make("llvm-v0", benchmark=3)

@@ -59,10 +59,6 @@ def make_run(folder, stdin="", expected=""):
     return ProgramRun(folder / "input-0.txt", folder / "expected-0.txt")
 
 
-def test_same_as_opt(tmp_path):
-    assert errors_of(validate_against_opt, OptEnv(tmp_path)) == []
-
-
 def test_different_from_opt(tmp_path):
     env = OptEnv(tmp_path, applied="function(sroa,instsimplify)")
     errors = list(validate_against_opt(env))
@@ -89,16 +85,13 @@ def test_failing_opt(tmp_path):
     assert "no-such-pass" in errors[0].data["stderr"]
 
 
-def test_opt_timeout(tmp_path, monkeypatch):
+def test_time_limits(tmp_path, monkeypatch):
     env = OptEnv(tmp_path)
     monkeypatch.setattr(validation, "OPT_TIMEOUT_SECONDS", 1e-6)
     assert errors_of(validate_against_opt, env) == ["opt timeout"]
-
-
-def test_right_output(tmp_path):
-    source = '#include <stdio.h>\nint main(void) { printf("%c%c", getchar() + 1, getchar() + 1); }'
-    validator = ProgramValidator([make_run(tmp_path, stdin="AB", expected="BC")])
-    assert errors_of(validator, OptEnv(tmp_path, source)) == []
+    env = OptEnv(tmp_path)
+    monkeypatch.setattr(validation, "COMPILE_TIMEOUT_SECONDS", 1e-6)
+    assert errors_of(ProgramValidator([make_run(tmp_path)]), env) == ["Compilation timeout"]
 
 
 @pytest.mark.parametrize(
@@ -127,13 +120,6 @@ def test_wrong_programs(tmp_path, monkeypatch, body, error):
     assert errors_of(validator, OptEnv(tmp_path, source)) == [error]
 
 
-def test_details_of_wrong_output(tmp_path):
-    validator = ProgramValidator([make_run(tmp_path, expected="right\n")])
-    (error,) = validator(OptEnv(tmp_path))
-    expected = {"input": "input-0.txt", "expected": "right", "actual": "", "runs": 5}
-    assert error.data == expected
-
-
 @pytest.mark.parametrize(("failures", "verdict"), [(1, "(flaky)"), (4, "(flaky)"), (5, "")])
 def test_flaky_failures_are_distinguished(tmp_path, failures, verdict):
     # A run leaves a mark, and fails as long as there are too few.
@@ -152,12 +138,6 @@ def test_program_does_not_link(tmp_path):
     assert "missing" in errors[0].data["stderr"]
 
 
-def test_compilation_timeout(tmp_path, monkeypatch):
-    env = OptEnv(tmp_path)
-    monkeypatch.setattr(validation, "COMPILE_TIMEOUT_SECONDS", 1e-6)
-    assert errors_of(ProgramValidator([make_run(tmp_path)]), env) == ["Compilation timeout"]
-
-
 PRINTS = """
 #include <stdio.h>
 #include <unistd.h>
@@ -165,13 +145,8 @@ int main(void) { %s }
 """
 
 
-def test_same_output_as_unoptimised(tmp_path):
-    assert errors_of(ReferenceValidator(), OptEnv(tmp_path, PRINTS % 'puts("1");')) == []
-
-
 @pytest.mark.parametrize(
-    ("body", "error"),
-    [("pause();", "Execution timeout"), ("return 1;", "Runtime error (1)")],
+    ("body", "error"), [("pause();", "Execution timeout"), ("return 1;", "Runtime error (1)")]
 )
 def test_nothing_is_compared_with_a_program_that_fails(tmp_path, body, error):
     validator = ReferenceValidator(reference_seconds=1)

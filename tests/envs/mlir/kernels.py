@@ -1,5 +1,3 @@
-"""Kernels for tests."""
-
 from compiler_gym.datasets import Benchmark
 
 

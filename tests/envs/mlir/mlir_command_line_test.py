@@ -20,9 +20,6 @@ PIPELINE = (
 
 def test_to_string():
     assert SPACE.to_string([2, 0, 1]) == f"mlir-opt-22 '-pass-pipeline={PIPELINE}' kernel.mlir"
-
-
-def test_library_is_loaded_if_it_is_needed():
     assert "preload" not in SPACE.to_string([1, 2])
 
 
@@ -44,17 +41,14 @@ def test_other_spellings(text):
     assert SPACE.from_string(text) == [2, 0, 1]
 
 
-def test_unknown_pass():
+def test_names():
     with pytest.raises(UnknownNameError, match="cse"):
         SPACE.from_string("builtin.module(csee)")
+    assert SPACE["tile<0,8>"] == 0
+    assert SPACE["func.func(affine-loop-tile{tile-size=4})"] == 2
 
 
 @pytest.mark.parametrize("text", ["builtin.module(func.func(cse", "cse)"])
 def test_brackets(text):
     with pytest.raises(ValueError, match="Brackets"):
         SPACE.from_string(f"'{text}'")
-
-
-def test_names():
-    assert SPACE["tile<0,8>"] == 0
-    assert SPACE["func.func(affine-loop-tile{tile-size=4})"] == 2

@@ -65,7 +65,7 @@ def test_render(env, capsys):
     env.render()
     assert capsys.readouterr().out == f"{env.ir}\n"
     assert env.render("ansi") == env.ir
-    with pytest.raises(ValueError, match="Unknown render mode 'pdf'"):
+    with pytest.raises(ValueError, match="pdf"):
         env.render("pdf")
 
 
@@ -74,10 +74,6 @@ def test_no_effect(env):
     assert not done
     assert info["action_had_no_effect"]
     assert not env.step(env.action_space["tile<2,8>"])[3]["action_had_no_effect"]
-
-
-def test_large_operations_are_not_made_vectors(env):
-    """They would become vectors of 32768 elements."""
     assert env.step(env.action_space["vectorize"])[3]["action_had_no_effect"]
 
 
@@ -120,24 +116,6 @@ def test_rewards_add_up_to_the_speedup(env):
     reward = env.reward.spaces["SpeedUp"]
     assert env.episode_reward == pytest.approx(reward.previous_speedup - 1)
     env.reward_space = None
-
-
-def test_determinism(env):
-    texts = []
-    for _ in range(2):
-        env.reset()
-        play(env, VECTORIZED)
-        texts.append(env.ir)
-    assert texts[0] == texts[1]
-
-
-def test_fork_equals_replay(env):
-    play(env, VECTORIZED[:4])
-    with env.fork() as fork:
-        play(fork, VECTORIZED[4:])
-        assert env.ir != fork.ir
-        play(env, VECTORIZED[4:])
-        assert env.ir == fork.ir
 
 
 def test_state(env):

@@ -166,7 +166,7 @@ def test_files_are_compared(env, inputs, dataset):
 
 
 def test_unknown_input(env, inputs, dataset):
-    with pytest.raises(ValueError, match="must be one number from 0 to 19"):
+    with pytest.raises(ValueError, match="0 to 19"):
         env.reset(benchmark=f"{NAME}/qsort?dataset=20")
 
 
@@ -177,7 +177,7 @@ def test_program_without_a_recipe(env, inputs, dataset):
 
 
 def test_without_inputs_programs_can_be_optimised(env, dataset):
-    with pytest.warns(UserWarning, match="cannot be run or validated without their inputs"):
+    with pytest.warns(UserWarning, match="inputs"):
         env.reset(benchmark=f"{NAME}/qsort")
     assert not env.benchmark.is_validatable()
     assert not env.step(env.action_space["sroa"])[2]
@@ -193,5 +193,5 @@ def other_inputs(publish_archive, monkeypatch):
 
 
 def test_archive_of_another_shape(env, other_inputs, dataset):
-    with pytest.warns(UserWarning, match="There is no folder office_data"):
+    with pytest.warns(UserWarning, match="office_data"):
         env.reset(benchmark=f"{NAME}/qsort")

@@ -2,8 +2,6 @@
 
 import bz2
 import hashlib
-import io
-import tarfile
 import threading
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -13,6 +11,7 @@ import pytest
 from compiler_gym.envs.llvm.datasets import packages, published
 from compiler_gym.envs.llvm.datasets.published import published_facts
 from compiler_gym.util.download import MIRROR_VARIABLE
+from tests.archives import tar_of
 
 
 class Mirror:
@@ -33,13 +32,8 @@ class Mirror:
         Returns:
             The name of the archive, and its checksum.
         """
-        data = io.BytesIO()
-        with tarfile.open(fileobj=data, mode="w:gz") as tar:
-            for file, text in files.items():
-                member = tarfile.TarInfo(f"{name}_package-1.0/{file}")
-                member.size = len(text)
-                tar.addfile(member, io.BytesIO(text.encode()))
-        contents = spoil(data.getvalue())
+        members = {f"{name}_package-1.0/{path}": text.encode() for path, text in files.items()}
+        contents = spoil(tar_of(members))
         file = f"{name}-1.0.tar.gz"
         if is_there:
             (self.folder / file).write_bytes(contents)
@@ -84,14 +78,9 @@ def server(tmp_path, monkeypatch):
 def publish_archive(server):
     def publish_archive(name, files, compression="bz2"):
         """Puts an archive on the server, and returns its checksum."""
-        data = io.BytesIO()
-        with tarfile.open(fileobj=data, mode=f"w:{compression}") as tar:
-            for path, contents in files.items():
-                info = tarfile.TarInfo(path)
-                info.size = len(contents)
-                tar.addfile(info, io.BytesIO(contents))
-        (server / name).write_bytes(data.getvalue())
-        return hashlib.sha256(data.getvalue()).hexdigest()
+        archive = tar_of(files, compression)
+        (server / name).write_bytes(archive)
+        return hashlib.sha256(archive).hexdigest()
 
     return publish_archive
 

@@ -1,5 +1,3 @@
-"""Random programs from generators."""
-
 import itertools
 import pickle
 
@@ -41,13 +39,13 @@ def test_is_infinite(dataset):
 def test_invalid_seed(dataset, path):
     uri = dataset.name + path
     assert uri not in dataset
-    with pytest.raises((ValueError, LookupError), match=f"seed N from 0 to {SEEDS - 1}"):
+    with pytest.raises((ValueError, LookupError), match=f"0 to {SEEDS - 1}"):
         dataset.benchmark(uri)
 
 
 @pytest.mark.parametrize("seed", [-1, SEEDS])
 def test_seeds_out_of_range(dataset, seed):
-    with pytest.raises(ValueError, match=f"must be from 0 to {SEEDS - 1}, not {seed}"):
+    with pytest.raises(ValueError, match=f"0 to {SEEDS - 1}, not {seed}"):
         dataset.benchmark_from_seed(seed)
 
 
@@ -66,7 +64,7 @@ def test_without_csmith(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     dataset = CsmithDataset()
     assert not dataset.installed
-    with pytest.raises(EnvironmentNotSupported, match="apt-get install csmith libcsmith-dev"):
+    with pytest.raises(EnvironmentNotSupported, match="apt-get install"):
         dataset.benchmark_from_seed(0)
 
 
@@ -76,7 +74,7 @@ def test_without_the_headers_of_csmith(monkeypatch, tmp_path):
     program.write_text("#!/bin/sh\necho 'int main(void) { return 0; }'\n")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{program.parent}:/usr/bin:/bin")
-    with pytest.raises(EnvironmentNotSupported, match=r"no csmith\.h in .*libcsmith-dev"):
+    with pytest.raises(EnvironmentNotSupported, match=r"csmith\.h.*libcsmith-dev"):
         CsmithDataset().benchmark_from_seed(0)
 
 

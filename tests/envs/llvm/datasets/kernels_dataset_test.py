@@ -84,7 +84,7 @@ def test_bad_parameters(dataset, query, message):
 
 
 def test_unknown_program_gets_a_suggestion(dataset):
-    with pytest.raises(LookupError, match="Did you mean benchmark://kernels-v0/copy"):
+    with pytest.raises(LookupError, match="benchmark://kernels-v0/copy"):
         dataset.benchmark("benchmark://kernels-v0/copi")
 
 
@@ -155,13 +155,6 @@ def test_compilation_timeout(dataset, monkeypatch):
     with pytest.raises(BenchmarkInitError, match="took more than"):
         dataset.benchmark("benchmark://kernels-v0/copy")
     assert files_of(dataset) == []
-
-
-def test_unwritable_site_data(kernels, tmp_path):
-    (tmp_path / "file").write_text("in the way")
-    dataset = KernelsDataset(tmp_path / "file", kernels_path=kernels)
-    with pytest.raises(OSError, match="file"):
-        dataset.benchmark("benchmark://kernels-v0/copy")
 
 
 KERNELS = sorted(path.name for path in KERNELS_PATH.iterdir() if (path / "program.c").exists())

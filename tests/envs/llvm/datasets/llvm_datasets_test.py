@@ -27,12 +27,6 @@ def datasets():
     return LlvmDatasets([OneProgram()])
 
 
-def test_datasets_as_usual(datasets):
-    assert [str(dataset) for dataset in datasets] == ["benchmark://one-v0"]
-    assert datasets.benchmark("one-v0/x").proto.program.contents == b"one"
-    assert list(datasets.benchmark_uris()) == ["benchmark://one-v0/x"]
-
-
 @pytest.mark.parametrize("name", ["program.c", "a program.cc"])
 def test_source_file(datasets, tmp_path, name):
     (tmp_path / name).write_text("int main() { return 0; }")
@@ -108,9 +102,9 @@ def test_threads_can_remember_programs_at_once(datasets, monkeypatch):
 
 def test_benchmarks_may_look_like_files(datasets):
     assert str(datasets.benchmark("one-v0/folder/program.c")).endswith("one-v0/folder/program.c")
-    with pytest.raises(LookupError, match="There is no dataset"):
+    with pytest.raises(LookupError, match="two-v0"):
         datasets.benchmark("two-v0/folder/program.c")
-    with pytest.raises(LookupError, match="is the name of a file"):
+    with pytest.raises(LookupError, match="file"):
         datasets.benchmark("folder/program.c")
 
 

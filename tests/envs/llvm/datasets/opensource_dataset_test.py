@@ -1,5 +1,3 @@
-"""Files of released software."""
-
 import json
 import pickle
 
@@ -70,7 +68,7 @@ def test_parts_are_apart(make):
     assert not by_part["validation"]
     assert {uri.split("/")[3] for uri in by_part["train"]} == {"first"}
     assert {uri.split("/")[3] for uri in by_part["test"]} == {"second"}
-    with pytest.raises(ValueError, match=r"'train', 'validation', 'test'.*got 'tests'"):
+    with pytest.raises(ValueError, match=r"'validation'.*'tests'"):
         next(dataset.benchmark_uris("tests"))
 
 
@@ -103,13 +101,13 @@ def test_random_benchmarks_of_a_part(make):
 
 
 def test_unknown_files(make):
-    with pytest.raises(LookupError, match=rf"Did you mean {NAME}/first/src/one\.c"):
+    with pytest.raises(LookupError, match=f"{NAME}/first/src/one.c"):
         make().benchmark(f"{NAME}/first/src/ona.c")
 
 
 def test_without_network(make):
     dataset = make(is_there=False)
-    with pytest.raises(DatasetInitError, match=r"Cannot get first .*holds first-1\.0\.tar\.gz"):
+    with pytest.raises(DatasetInitError, match=r"first-1\.0\.tar\.gz"):
         dataset.benchmark(f"{NAME}/first/src/one.c")
     assert not any((dataset.site_data_path / "packages").glob("first*"))
 
@@ -124,7 +122,7 @@ def test_damaged_archives(make):
 def test_unwritable_packages(make, tmp_path):
     dataset = make()
     (tmp_path / "site").write_text("not a directory")
-    with pytest.raises(DatasetInitError, match="Cannot store first"):
+    with pytest.raises(DatasetInitError, match="store first"):
         dataset.benchmark(f"{NAME}/first/src/one.c")
 
 

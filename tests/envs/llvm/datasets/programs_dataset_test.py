@@ -1,5 +1,3 @@
-"""Whole programs."""
-
 import json
 import pickle
 import subprocess
@@ -140,17 +138,17 @@ def test_wrong_output_is_reported(make):
 
 def test_unavailable_programs(make):
     dataset = make()
-    with pytest.raises(LookupError, match=f"Did you mean {NAME}/greet"):
+    with pytest.raises(LookupError, match=f"{NAME}/greet"):
         dataset.benchmark(f"{NAME}/great")
-    with pytest.raises(ValueError, match="must be one number from 0 to 1"):
+    with pytest.raises(ValueError, match="0 to 1"):
         dataset.benchmark(f"{NAME}/greet?dataset=2")
-    with pytest.raises(BenchmarkInitError, match="undeclared identifier 'missing'"):
+    with pytest.raises(BenchmarkInitError, match="'missing'"):
         dataset.benchmark(f"{NAME}/broken")
 
 
 def test_without_network(make):
     dataset = make(is_there=False)
-    with pytest.raises(DatasetInitError, match=r"Cannot get tools .*holds tools-1\.0\.tar\.gz"):
+    with pytest.raises(DatasetInitError, match=r"tools-1\.0\.tar\.gz"):
         dataset.install()
 
 

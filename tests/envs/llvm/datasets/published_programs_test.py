@@ -10,7 +10,11 @@ import pytest
 from compiler_gym.datasets import BenchmarkWithSource
 from compiler_gym.envs.llvm import LlvmEnv
 from compiler_gym.envs.llvm.benchmarks.dynamic_config import with_dynamic_config
-from compiler_gym.envs.llvm.datasets import SOURCE_COMPILERS, published_dataset
+from compiler_gym.envs.llvm.datasets import (
+    SOURCE_COMPILERS,
+    JotaiBenchRunnableDataset,
+    published_dataset,
+)
 from compiler_gym.envs.llvm.datasets.published import BITCODE, published_facts
 
 LLVM10 = Path(__file__).parent / "llvm10"
@@ -89,3 +93,27 @@ def test_program_of_llvm_10(env, tmp_path, file):
     assert env.observation["IrInstructionCount"] < before
     assert "ptr" in env.ir and "i8*" not in env.ir
     assert env.observation["Runtime"][0] > 0
+
+
+DRIVER = b"""
+#include <stdio.h>
+#include <stdlib.h>
+int add(int a, int b) { return a + b; }
+int main(int argc, char **argv) {
+  if (argc != 2) return 1;
+  printf("%d", add(atoi(argv[1]), 3));
+  return 0;
+}
+"""
+
+
+def test_programs_that_drivers_run(env, publish, tmp_path):
+    publish("benchmark://jotaibench-v0", {"add.c": DRIVER}, "add\n")
+    dataset = JotaiBenchRunnableDataset(tmp_path)
+    assert dataset.name == "benchmark://jotai-runnable-v0"
+    assert (dataset.runnable, dataset.validatable) == ("Yes", "Yes")
+    env.datasets.add(dataset)
+    env.reset(benchmark="benchmark://jotai-runnable-v0/add")
+    env.multistep(["sroa", "inline"])
+    assert env.observation["Runtime"][0] > 0
+    assert env.validate().okay()

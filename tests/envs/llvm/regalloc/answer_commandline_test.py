@@ -1,5 +1,3 @@
-"""Tests of the text form of answers to the register allocator."""
-
 import pytest
 
 from compiler_gym.envs.llvm.regalloc.regalloc_env import EvictionCommandline, PriorityCommandline
@@ -31,7 +29,7 @@ def test_text(space):
 
 
 def test_other_texts(space):
-    with pytest.raises(LookupError, match="'candidate-9' is not in"):
+    with pytest.raises(LookupError, match="candidate-9"):
         space.from_string("evictions<candidate-9>")
     for text in ("sroa", "evictions", "evictions<default*two>", "priorities<default>"):
         with pytest.raises(ValueError, match="expected"):

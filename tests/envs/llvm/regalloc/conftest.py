@@ -3,16 +3,6 @@ import pytest
 import compiler_gym
 
 
-@pytest.fixture(scope="session", autouse=True)
-def site_data(tmp_path_factory):
-    """Keeps tests out of the user's folders."""
-    folder = tmp_path_factory.mktemp("site")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("COMPILER_GYM_SITE_DATA", str(folder / "data"))
-        patch.setenv("COMPILER_GYM_CACHE", str(folder / "cache"))
-        yield
-
-
 @pytest.fixture(scope="module")
 def shared_env(request):
     """The environment of a module's ``ID`` on its program ``LZSS``. Skips without LLVM 22."""

@@ -1,5 +1,3 @@
-"""The environment llvm-inline-regalloc-v0."""
-
 import pickle
 
 import gymnasium
@@ -51,10 +49,10 @@ def test_features_and_masks_are_those_of_the_open_question(env):
 
 
 def test_answers_to_another_question(env):
-    with pytest.raises(ValueError, match="one of keep, inline, default, got none for question 0"):
+    with pytest.raises(ValueError, match="keep, inline, default, got none"):
         env.step("none")
     answer_calls(env, seed=1)
-    with pytest.raises(ValueError, match="got keep for question 0 about "):
+    with pytest.raises(ValueError, match="got keep"):
         env.multistep(["keep"])
     assert not env.step("default")[2]
 

@@ -1,6 +1,5 @@
-"""The environment llvm-regalloc-v0."""
-
 import pickle
+import re
 import subprocess
 
 import gymnasium
@@ -25,6 +24,11 @@ def priorities(shared_env):
         yield env
 
 
+@pytest.fixture(params=["env", "priorities"])
+def game(request):
+    return request.getfixturevalue(request.param)
+
+
 def play(env, seed, count=6):
     """Takes random steps among those that are possible."""
     rng = np.random.default_rng(seed)
@@ -42,15 +46,9 @@ def test_default_is_clang_oz(env, tmp_path):
     assert info["action_mask"].tolist() == [False] * 33 + [True]
     assert env.episode_reward == 0
     source = env.write_input(tmp_path / "input.bc")
-    clang = [
-        llvm_tools.clang_path(),
-        "-c",
-        "-Oz",
-        "-Xclang",
-        "-disable-llvm-passes",
-        "-fno-addrsig",
-    ]
-    subprocess.run([*clang, source, "-o", tmp_path / "clang.o"], check=True)
+    options = ["-c", "-Oz", "-Xclang", "-disable-llvm-passes", "-fno-addrsig"]
+    command = [llvm_tools.clang_path(), *options, source, "-o", tmp_path / "clang.o"]
+    subprocess.run(command, check=True)
     made = env.write_object(tmp_path / "made.o")
     assert made.read_bytes() == (tmp_path / "clang.o").read_bytes()
 
@@ -114,21 +112,6 @@ def test_observations_of_other_decisions_are_those_of_no_question(priorities, en
     assert len(env.observation["Priorities"]["default"]) == 0
 
 
-def test_priorities_are_forked_replayed_and_validated(priorities):
-    play(priorities, seed=3, count=8)
-    assert priorities.observation["Priorities"]["decided"].any()
-    with priorities.fork() as fork:
-        assert fork.step("last")[1] is not None
-        longer, object_file = fork.state, fork.observation["ObjectFile"].tobytes()
-    assert longer.commandline.startswith("priorities<")
-    assert longer.commandline.endswith("last>")
-    priorities.reset()
-    priorities.multistep(priorities.commandline_to_actions(longer.commandline))
-    assert priorities.observation["ObjectFile"].tobytes() == object_file
-    result = priorities.validate(longer)
-    assert result.okay(), result
-
-
 def test_rewards_add_up_to_the_saving(env):
     for cost, default in (
         ("ObjectTextSizeBytes", "ObjectTextSizeOz"),
@@ -151,7 +134,7 @@ def test_illegal_candidate(env):
     assert not env.step("default")[2]
     with (  # x86 has fewer registers.
         env.fork() as fork,
-        pytest.raises(ValueError, match="Candidate 31 does not answer question 2"),
+        pytest.raises(ValueError, match=r"Candidate 31.*question 2"),
     ):
         fork.multistep(["default", "candidate-31"])
 
@@ -170,25 +153,19 @@ def test_one_function():
         env.reset()
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_forks_and_replays_are_the_same(env, seed):
-    play(env, seed)
-    with env.fork() as fork:
-        assert fork.actions == env.actions
-        play(fork, seed + 10, count=2)
-        longer = fork.actions
+def test_forks_states_and_replays_are_the_same(game):
+    play(game, seed=1)
+    with game.fork() as fork:
+        assert fork.actions == game.actions
+        play(fork, seed=11, count=2)
+        assert len(fork.actions) > len(game.actions)
+        state = pickle.loads(pickle.dumps(fork.state))
         object_file = fork.observation["ObjectFile"].tobytes()
-    env.reset()
-    env.multistep(longer)
-    assert env.observation["ObjectFile"].tobytes() == object_file
-
-
-def test_states_are_saved_replayed_and_validated(env):
-    play(env, seed=4)
-    state = pickle.loads(pickle.dumps(env.state))
-    assert state.commandline.startswith("evictions<")
-    assert env.commandline_to_actions(state.commandline) == env.actions
-    result = env.validate(state)
+    assert re.match("(evictions|priorities)<", state.commandline)
+    game.reset()
+    game.multistep(game.commandline_to_actions(state.commandline))
+    assert game.observation["ObjectFile"].tobytes() == object_file
+    result = game.validate(state)
     assert result.okay(), result
     assert result.benchmark_semantics_validated
 
@@ -230,10 +207,7 @@ def test_several_at_once():
 
 
 def test_a_service_that_plays_another_game():
-    with (
-        compiler_gym.make("llvm-v0") as passes,
-        pytest.raises(ValueError, match="--game=regalloc"),
-    ):
+    with compiler_gym.make("llvm-v0") as passes, pytest.raises(ValueError, match="--game=regalloc"):
         compiler_gym.make(ID, service_connection=passes.service)
 
 

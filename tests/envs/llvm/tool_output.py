@@ -1,10 +1,12 @@
-"""Code sizes of clang's output, measured by llvm-size."""
+"""Output of LLVM's tools: code sizes and textual IR."""
 
 import subprocess
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from compiler_gym.datasets import Benchmark
+from compiler_gym.envs.llvm.benchmarks.bitcode import run_tool
 from compiler_gym.util import llvm_tools
 
 CLANG_SIZES = {"ObjectTextSizeO3": "-O3", "ObjectTextSizeOz": "-Oz"}
@@ -25,3 +27,12 @@ def size_by_clang(source: Path, level: str, options: Sequence[str] = ()) -> int:
         command = [llvm_tools.clang_path(), level, "-c", "-w", *options, source, "-o", output]
         subprocess.run(command, check=True)
         return text_size(output)
+
+
+def ir_of(program: Benchmark | Path) -> str:
+    """The textual IR of a benchmark or a bitcode file."""
+    bitcode = (
+        program.proto.program.contents if isinstance(program, Benchmark) else program.read_bytes()
+    )
+    command = [llvm_tools.llvm_dis_path(), "-", "-o", "-"]
+    return run_tool(command, timeout=60, stdin=bitcode).decode()

@@ -1,9 +1,5 @@
-"""Random bytes and mutated bitcode as programs of the LLVM service.
+"""Random bytes and mutated bitcode as programs of the LLVM service."""
 
-COMPILER_GYM_FUZZ_SECONDS and COMPILER_GYM_FUZZ_SEED say for how long, and which.
-"""
-
-import os
 import random
 import time
 
@@ -12,10 +8,8 @@ import pytest
 from compiler_gym.datasets import Benchmark
 from compiler_gym.envs.llvm import LlvmEnv
 from compiler_gym.errors import ServiceError
-from tests.effort import effort
+from tests.fuzzing.fuzzing import SECONDS, SEED
 
-SEED = int(os.environ.get("COMPILER_GYM_FUZZ_SEED", "20240229"))
-SECONDS = float(os.environ.get("COMPILER_GYM_FUZZ_SECONDS", effort(4, 60)))
 KNOWN = "benchmark://kernels-v0/sha256"
 STEPS = 5
 

@@ -2,7 +2,7 @@ from contextlib import closing
 
 import pytest
 
-from benchmarks.arena import COLUMNS, OBSERVED, Arena
+from benchmarks.arena import Arena
 from compiler_gym.service.proto import EndSessionRequest, StartSessionRequest
 
 
@@ -18,20 +18,6 @@ def test_fresh_benchmarks_are_one_program_that_is_new_each_time(arena, small_pro
     assert first.proto.dynamic_config != second.proto.dynamic_config
     assert first.proto.program == second.proto.program
     assert first.proto.program.contents == small_program.read_bytes()
-
-
-@pytest.mark.parametrize("observations", [None, (), OBSERVED])
-def test_all_players_do_everything(arena, observations):
-    with arena.players(observations) as players:
-        assert list(players.by_column()) == list(COLUMNS)
-        action = arena.pipelines.index("function(sroa)")
-        for player in players:
-            assert player.play([action]) > 0
-            assert player.play([action, action]) > 0
-            assert player.fork() > 0
-            assert player.observe("IrInstructionCountOz") > 0
-            assert player.reset() > 0
-            assert player.reset_to(arena.fresh_benchmark()) > 0
 
 
 def test_failures_of_steps_are_not_measured(arena):

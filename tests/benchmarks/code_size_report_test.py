@@ -1,5 +1,3 @@
-"""The report about code size, of a short search."""
-
 import re
 
 import pytest

@@ -1,17 +1,9 @@
 import pytest
+from typer import Typer
+from typer.testing import CliRunner
 
 from benchmarks.programs import PROGRAMS
 from compiler_gym.util.runfiles_path import find_service_binary
-
-
-@pytest.fixture(scope="session", autouse=True)
-def site_data(tmp_path_factory):
-    """Keeps what is made out of the user's folders."""
-    folder = tmp_path_factory.mktemp("site")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("COMPILER_GYM_SITE_DATA", str(folder / "data"))
-        patch.setenv("COMPILER_GYM_CACHE", str(folder / "cache"))
-        yield
 
 
 @pytest.fixture(scope="session")
@@ -28,3 +20,18 @@ def replay_binary():
 @pytest.fixture(scope="session")
 def service_binary():
     return find_service_binary("compiler_gym-llvm-service")
+
+
+@pytest.fixture
+def report(monkeypatch):
+    """Runs the main function of a report with the words of a command line; returns its output."""
+    monkeypatch.setenv("COLUMNS", "160")
+
+    def run(main, *words):
+        app = Typer()
+        app.command()(main)
+        result = CliRunner().invoke(app, [str(word) for word in words])
+        assert result.exit_code == 0, result.output
+        return result.stdout
+
+    return run

@@ -1,22 +1,12 @@
 """Learning curves, and the picture and table of docs/guides/learning.md."""
 
 import pytest
-from typer import Typer
-from typer.testing import CliRunner
 
 from benchmarks import learning, learning_report
 from benchmarks.learning import Point
 from compiler_gym.util.runfiles_path import runfiles_path
 
 PICTURES = runfiles_path("docs/pictures")
-
-
-def run(*arguments) -> str:
-    app = Typer()
-    app.command()(learning_report.main)
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
-    assert result.exit_code == 0, result.output
-    return result.stdout
 
 
 @pytest.fixture
@@ -53,9 +43,9 @@ def test_random_search():
     assert (one.method, best.method) == ("random, one episode", "random, best of 5")
 
 
-def test_the_document_shows_these_numbers(tmp_path):
+def test_the_document_shows_these_numbers(report, tmp_path):
     (tmp_path / "learning.csv").write_bytes((PICTURES / "learning.csv").read_bytes())
-    table = run(tmp_path, "--redraw")
+    table = report(learning_report.main, tmp_path, "--redraw")
     assert table.count("\n") > 4
     assert table in runfiles_path("docs/guides/learning.md").read_text()
     picture = (tmp_path / "learning.svg").read_text()

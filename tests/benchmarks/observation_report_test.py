@@ -1,7 +1,5 @@
 import numpy as np
 import pytest
-from typer import Typer
-from typer.testing import CliRunner
 
 from benchmarks import observation_report
 from benchmarks.observation_report import ORIGINAL, StepCost, comparison, describe_space
@@ -42,13 +40,10 @@ def test_comparison():
     ]
 
 
-def test_every_observation_is_measured(tmp_path, service_binary):
-    app = Typer()
-    app.command()(observation_report.main)
+def test_every_observation_is_measured(report, tmp_path, service_binary):
     path = tmp_path / "table.md"
-    result = CliRunner().invoke(app, ["--quick", "--size", "200", "--output", str(path)])
-    assert result.exit_code == 0, result.output
-    assert result.stdout.endswith(path.read_text())
+    printed = report(observation_report.main, "--quick", "--size", "200", "--output", path)
+    assert printed.endswith(path.read_text())
     tables = path.read_text().split("\n\n")[1:]
     rows, compared = (
         [line.strip("| \n").split(" | ") for line in table.splitlines()[2:]] for table in tables

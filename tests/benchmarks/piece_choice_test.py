@@ -1,5 +1,3 @@
-"""The benchmark of choices among pieces of sequences."""
-
 import random
 
 import numpy as np

@@ -19,10 +19,3 @@ def test_program_is_the_same_every_time(size, tmp_path):
         folder.mkdir()
         contents.append(PROGRAMS[size].make(folder).read_bytes())
     assert contents[0] == contents[1]
-
-
-def test_descriptions_name_the_kernels():
-    assert [program.size for program in PROGRAMS.values()] == [200, 2_000, 20_000]
-    for program in PROGRAMS.values():
-        assert all(kernel in program.description for kernel in program.kernels)
-    assert PROGRAMS[200].description == "build_tree() of huffman"

@@ -1,5 +1,3 @@
-"""The benchmarks of decisions about registers."""
-
 import numpy as np
 import pytest
 

@@ -1,10 +1,8 @@
 import re
 
 import pytest
-from typer import Typer
-from typer.testing import CliRunner
 
-from benchmarks import report
+from benchmarks.report import main
 from benchmarks.table import HEADER
 
 STEPS = [
@@ -36,13 +34,6 @@ MEASUREMENTS = [
 ]
 
 
-@pytest.fixture(name="app")
-def fixture_app():
-    app = Typer()
-    app.command()(report.main)
-    return app
-
-
 def cells_of(table):
     rows = [line.strip("| \n").split(" | ") for line in table if line.startswith("|")]
     assert tuple(rows[0]) == HEADER
@@ -53,12 +44,11 @@ def number(text):
     return float(text.replace(",", ""))
 
 
-def test_every_cell_is_there_and_positive(app, tmp_path):
+def test_every_cell_is_there_and_positive(report, tmp_path):
     path = tmp_path / "table.md"
-    result = CliRunner().invoke(app, ["--quick", "--size", "200", "--output", str(path)])
-    assert result.exit_code == 0, result.output
+    printed = report(main, "--quick", "--size", "200", "--output", path)
     text = path.read_text()
-    assert result.stdout == text
+    assert printed == text
 
     rows = cells_of(text.splitlines())
     assert [row[1] for row in rows] == MEASUREMENTS
@@ -71,19 +61,12 @@ def test_every_cell_is_there_and_positive(app, tmp_path):
             assert mean > 0
         assert number(median_ratio) > 0
         assert number(mean_ratio) > 0
+    assert re.search(r"\d+ processors, Linux .*, Python 3.*LLVM \d+\.", text)
+    assert re.search(r"load average \d+\.\d\d before, \d+\.\d\d after", text)
+    assert re.search(r"- \d{3} instructions: build_tree\(\) of huffman", text)
 
 
-def test_header_tells_the_circumstances(app):
-    result = CliRunner().invoke(app, ["--quick", "--size", "200"])
-    assert result.exit_code == 0, result.output
-    assert re.search(r"\d+ processors, Linux .*, Python 3.*LLVM \d+\.", result.stdout)
-    assert re.search(r"load average \d+\.\d\d before, \d+\.\d\d after", result.stdout)
-    assert re.search(r"- \d{3} instructions: build_tree\(\) of huffman", result.stdout)
-
-
-def test_chosen_rows(app):
+def test_chosen_rows(report):
     arguments = ["--quick", "--size", "200", "--rows", "resets", "--rows", "forks"]
-    result = CliRunner().invoke(app, arguments)
-    assert result.exit_code == 0, result.output
-    names = [row[1] for row in cells_of(result.stdout.splitlines())]
+    names = [row[1] for row in cells_of(report(main, *arguments).splitlines())]
     assert names == [name for name in MEASUREMENTS if re.match("reset|fork|the first -Oz", name)]

@@ -1,5 +1,3 @@
-"""The report of the speed of programs."""
-
 import json
 
 import pytest

@@ -1,11 +1,6 @@
-import io
-import re
-
-from rich.console import Console
-
 from benchmarks.arena import COLUMNS
 from benchmarks.measurements import Summary
-from benchmarks.table import Result, to_markdown, to_rich
+from benchmarks.table import Result, to_markdown
 
 RESULTS = [
     Result(
@@ -39,12 +34,3 @@ def test_markdown():
         "| 213 | step | 312 / 1,370 / 500 | 100 / 105 / 101 | 0.510 / 12.3 / 2.00 | 613 | 250 |",
         f"| 19,682 | fork |{' 1,230,000 / 2,000,000 / 1,500,000 |' * 3} 1.00 | 1.00 |",
     ]
-
-
-def test_terminal_shows_the_same_cells():
-    console = Console(width=300, record=True, file=io.StringIO())
-    console.print(to_rich(RESULTS))
-    text = console.export_text()
-    for cell in re.findall(r"[^|\n]+", to_markdown(RESULTS)):
-        if "---" not in cell:
-            assert cell.strip() in text

@@ -4,8 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from typer import Typer
-from typer.testing import CliRunner
 
 import compiler_gym
 from benchmarks import zero_shot_report
@@ -118,14 +116,10 @@ def test_comparison_of_policies():
     ]
 
 
-def test_the_document_shows_these_numbers(tmp_path):
+def test_the_document_shows_these_numbers(report, tmp_path):
     for name in ("zero_shot.csv", "zero_shot_programs.csv"):
         (tmp_path / name).write_bytes((PICTURES / name).read_bytes())
-    app = Typer()
-    app.command()(zero_shot_report.main)
-    result = CliRunner().invoke(app, [str(tmp_path), "--redraw"])
-    assert result.exit_code == 0, result.output
     page = runfiles_path("docs/guides/learning.md").read_text()
-    for table in result.stdout.split("\n\n"):
+    for table in report(zero_shot_report.main, tmp_path, "--redraw").split("\n\n"):
         assert table.strip() in page
     assert (tmp_path / "zero_shot.svg").read_text() == (PICTURES / "zero_shot.svg").read_text()

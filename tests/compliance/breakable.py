@@ -1,5 +1,3 @@
-"""Checks of the breakable service."""
-
 from pathlib import Path
 
 from compiler_gym.compliance import Target

@@ -144,8 +144,7 @@ class BreakableService(CompilerGymServiceServicer):
         if self.breaks("direct.same"):
             context.set_trailing_metadata([("compiler-gym-direct-socket", "nobody-is-there")])
         return GetSpacesReply(
-            action_space_list=self.action_spaces(),
-            observation_space_list=self.observation_spaces(),
+            action_space_list=self.action_spaces(), observation_space_list=self.observation_spaces()
         )
 
     def action_spaces(self) -> list[ActionSpace]:

@@ -52,7 +52,7 @@ def test_select():
     assert select([]) == list(RULES)
     assert {rule.theme for rule in select(["fork."])} == {"fork"}
     assert len(select(["fork.exact", "end.others"])) == 2
-    with pytest.raises(LookupError, match=r"No rule has 'no-such-rule' .* process, .*lease"):
+    with pytest.raises(LookupError, match=r"no-such-rule.*lease"):
         select(["no-such-rule"])
 
 
@@ -228,13 +228,13 @@ def test_programs(tmp_path):
     assert (benchmark.uri, benchmark.program.contents) == (f"file://{path}", b"7")
     assert benchmark_of(f"file://{path}") == benchmark
     assert not benchmark_of("benchmark://a-v0/b").HasField("program")
-    with pytest.raises(FileNotFoundError, match="--benchmark takes the path of a program"):
+    with pytest.raises(FileNotFoundError, match="--benchmark"):
         benchmark_of(str(tmp_path / "nothing"))
     name = f"{__name__}:Numbers"
     found = benchmarks_of_dataset(name)
     assert [each.program.contents for each in found] == [b"0", b"1"]
     for wrong in ("no_such_module:Numbers", f"{__name__}:Nothing", "Numbers"):
-        with pytest.raises(ValueError, match="Write it as MODULE:CLASS"):
+        with pytest.raises(ValueError, match="MODULE:CLASS"):
             benchmarks_of_dataset(wrong)
 
 

@@ -2,14 +2,11 @@
 
 import ast
 import importlib
-import inspect
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
-
-import pytest
 
 from docs.sphinx import reference_pages
 
@@ -111,26 +108,3 @@ def value_of(module: str, name: str) -> Any:
         if hasattr(found, name)
         else importlib.import_module(f"{module}.{name}")
     )
-
-
-@pytest.mark.parametrize("module", [name for name in PAGES if name not in reference_pages.NAMES])
-def test_every_class_and_function_has_a_docstring(module):
-    found = importlib.import_module(module)
-    missing = []
-    for name in reference_pages.public_names(module):
-        value = getattr(found, name)
-        members = vars(value).items() if is_ours(value) else ()
-        texts = {name: inspect.getdoc(value)} if needs_text(value) else {}
-        for each, member in members:
-            if needs_text(member) and not each.startswith("_"):
-                texts[f"{name}.{each}"] = inspect.getdoc(getattr(value, each))
-        missing += [each for each, text in texts.items() if not text]
-    assert missing == []
-
-
-def is_ours(value: Any) -> bool:
-    return isinstance(value, type) and value.__module__.startswith("compiler_gym")
-
-
-def needs_text(value: Any) -> bool:
-    return inspect.isroutine(value) or isinstance(value, type | property)

@@ -1,15 +1,11 @@
 """Trainers whose libraries are large, run briefly by tools/test_examples.sh."""
 
-import contextlib
 import os
 import re
 import signal
 import subprocess
 import sys
-import threading
-import time
 from pathlib import Path
-from typing import Any
 
 import gymnasium
 import numpy as np
@@ -19,7 +15,6 @@ from ray.cluster_utils import Cluster
 from sb3_contrib import QRDQN, TRPO, MaskablePPO, RecurrentPPO
 from sb3_contrib.common.maskable.evaluation import evaluate_policy as evaluate_masked
 from stable_baselines3 import A2C, DQN, PPO
-from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.vec_env import VecMonitor
 
@@ -145,109 +140,6 @@ def test_models_play_as_in_their_own_evaluation(kind, deterministic, tmp_path):
     assert list(result.rows[0].actions) == played
 
 
-def children(pids: list[int]) -> list[int]:
-    paths = [path for pid in pids for path in Path(f"/proc/{pid}/task").glob("*/children")]
-    return [int(child) for path in paths for child in path.read_text().split()]
-
-
-def is_running(pid: int) -> bool:
-    try:
-        return ") Z " not in Path(f"/proc/{pid}/stat").read_text()
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-
-
-class KillAfter(BaseCallback):
-    """Kills processes after a step of a rollout, and keeps what the next step gave.
-
-    Args:
-        step: The number of the step.
-        depth: 0 for the service, 1 for its fork server, 2 for the sessions.
-    """
-
-    def __init__(self, step: int, depth: int):
-        super().__init__()
-        self._step = step
-        self._depth = depth
-
-    def _on_step(self) -> bool:
-        if self.n_calls == self._step:
-            self.before = self.locals["new_obs"].copy()
-            self._kill()
-        elif self.n_calls == self._step + 1:
-            self.rewards = self.locals["rewards"].tolist()
-            self.dones = self.locals["dones"].tolist()
-            self.infos = self.locals["infos"]
-        return True
-
-    def _kill(self) -> None:
-        generations = [[self.training_env.get_attr("service")[0].service.pid]]
-        for _ in range(2):
-            generations.append(children(generations[-1]))
-        assert all(generations)
-        for pid in generations[self._depth]:
-            os.kill(pid, signal.SIGKILL)
-        # The kernel ends those below.
-        while any(is_running(pid) for each in generations[self._depth :] for pid in each):
-            time.sleep(0.01)
-
-
-class PressCtrlC(BaseCallback):
-    """Presses Ctrl-C in the step after a step of a rollout, whose sessions stand still.
-
-    Args:
-        step: The number of the step.
-        steps: The environment or vector environment whose ``step()`` the trainer calls.
-        service: The process of the service.
-    """
-
-    def __init__(self, step: int, steps: Any, service: int):
-        super().__init__()
-        self._step = step
-        self._steps = steps
-        self._service = service
-
-    def _on_step(self) -> bool:
-        if self.n_calls == self._step:
-            self.before = self.locals["new_obs"].copy()
-            stopped = children(children([self._service]))
-            for pid in stopped:
-                os.kill(pid, signal.SIGSTOP)
-            begun = threading.Event()
-            step = self._steps.step
-
-            def begin(*args):
-                self._steps.step = step
-                begun.set()
-                return step(*args)
-
-            self._steps.step = begin
-            self.thread = threading.Thread(target=self._press_after, args=(begun, stopped))
-            self.thread.start()
-        return True
-
-    @staticmethod
-    def _press_after(begun: threading.Event, stopped: list[int]) -> None:
-        begun.wait()
-        time.sleep(0.3)  # The step ends in no case.
-        os.kill(os.getpid(), signal.SIGINT)
-        time.sleep(0.3)
-        for pid in stopped:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGCONT)
-
-
-class FirstStep(BaseCallback):
-    """Keeps what the first step gave."""
-
-    def _on_step(self) -> bool:
-        if self.n_calls == 1:
-            self.rewards = self.locals["rewards"].tolist()
-            self.dones = self.locals["dones"].tolist()
-            self.infos = self.locals["infos"]
-        return True
-
-
 class TestStableBaselines:
     @pytest.fixture
     def envs(self):
@@ -296,50 +188,35 @@ class TestStableBaselines:
         model.learn(24)
         assert {info["l"] for info in model.ep_info_buffer} == {3}
 
-    @pytest.mark.parametrize("position", [0, 1, 2], ids=["first", "middle", "last"])
-    @pytest.mark.parametrize("depth", [0, 1, 2], ids=["service", "fork server", "sessions"])
-    def test_kills_cut_episodes_short(self, envs, depth, position):
-        """No action is to blame, and learning goes on."""
-        model = PPO("MlpPolicy", envs, n_steps=6, batch_size=12, seed=0)
-        kill = KillAfter(3 + position, depth)
-        model.learn(24, callback=kill)
-        assert kill.rewards == [0, 0]
-        assert kill.dones == [True, True]
-        for info, before in zip(kill.infos, kill.before, strict=True):
+    def cut_short(self, envs, seen):
+        """Checks that a step truncates all episodes, and blames no action."""
+        _, rewards, ended, infos = envs.step(np.array([0, 0]))
+        assert (rewards.tolist(), ended.tolist()) == ([0, 0], [True, True])
+        for info, observation in zip(infos, seen, strict=True):
             assert info["TimeLimit.truncated"]
-            assert (info["terminal_observation"] == before).all()
+            assert (info["terminal_observation"] == observation).all()
             assert "Reproducer" not in info["error_details"]
-        assert model.num_timesteps == 24
+        assert not envs.step(np.array([0, 0]))[2].any()
+        return infos
 
-    @pytest.mark.parametrize("position", [0, 1, 2], ids=["first", "middle", "last"])
-    @pytest.mark.parametrize("count", [None, 1, 2], ids=["single", "vector of 1", "vector of 2"])
-    def test_ctrl_c_cuts_episodes_short(self, count, position):
-        """Learning can go on without a reset, and no action is to blame."""
-        id, kwargs = "llvm-autophase-ic-v0", {"max_episode_steps": 3, "wrappers": [AutophaseNorm]}
-        if count is None:
-            env = gymnasium.make(id, **kwargs)
-            steps = env.unwrapped
-            service = steps.service
-        else:
-            steps = compiler_gym.make_vec(id, count, autoreset_mode="SameStep", **kwargs)
-            env = StableBaselinesVecEnv(steps)
-            service = steps.envs[0].service
-        model = PPO("MlpPolicy", env, n_steps=6, batch_size=6, seed=0)
-        press = PressCtrlC(3 + position, steps, service.service.pid)
-        with pytest.raises(KeyboardInterrupt):
-            model.learn(60, callback=press)
-        press.thread.join()
-        first = FirstStep()
-        model.learn(24, callback=first, reset_num_timesteps=False)
-        count = count or 1
-        assert first.rewards == [0] * count
-        assert first.dones == [True] * count
-        for info, before in zip(first.infos, press.before, strict=True):
-            assert info["TimeLimit.truncated"]
-            assert (info["terminal_observation"] == before).all()
-            assert info["error_type"] == "SessionLost"
-            assert "Ctrl-C" in info["error_details"]
-        env.close()
+    def test_a_kill_cuts_episodes_short(self, envs):
+        seen = envs.reset().copy()
+        service = envs.get_attr("service")[0].service
+        os.kill(service.pid, signal.SIGKILL)
+        assert service.exit_code(wait_seconds=100) is not None
+        self.cut_short(envs, seen)
+
+    def test_ctrl_c_cuts_episodes_short(self, envs, monkeypatch):
+        seen = envs.reset().copy()
+
+        def step(actions):
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(envs.envs, "step", step)
+            envs.step(np.array([0, 0]))
+        infos = self.cut_short(envs, seen)
+        assert {info["error_type"] for info in infos} == {"SessionLost"}
 
     @pytest.mark.parametrize(
         ("id", "mode", "text"),

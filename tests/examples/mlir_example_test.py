@@ -1,5 +1,3 @@
-"""The search for passes of MLIR, run briefly."""
-
 import re
 import subprocess
 import sys

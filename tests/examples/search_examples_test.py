@@ -1,5 +1,3 @@
-"""The search examples, run briefly."""
-
 import importlib.util
 import re
 import sys

@@ -1,8 +1,6 @@
 """Tests of the trainers' shared code, and of the trainer without further dependencies."""
 
-import os
 import re
-import subprocess
 import sys
 from contextlib import nullcontext
 from pathlib import Path
@@ -11,6 +9,7 @@ import numpy as np
 import pytest
 
 import compiler_gym
+from tests.processes import run_interpreter
 
 EXAMPLES = Path(__file__).absolute().parents[2] / "examples"
 sys.path.insert(0, str(EXAMPLES))
@@ -116,13 +115,7 @@ def test_actions_are_drawn_by_their_probabilities():
 @pytest.mark.timeout(800)  # Six thousand steps, however busy the machine is.
 def test_ppo_learns():
     """Passes at random save half as much as -Oz."""
-    done = subprocess.run(
-        [sys.executable, EXAMPLES / "ppo.py", "--steps", "4800"],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-        check=True,
-        capture_output=True,
-        text=True,
-    )
+    done = run_interpreter(EXAMPLES / "ppo.py", "--steps", "4800", timeout=790)
     steps, once, best = re.fullmatch(SHOWN, done.stdout.strip()).groups()
     assert steps == "4800"
     assert 75 < float(once) < float(best)

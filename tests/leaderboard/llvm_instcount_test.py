@@ -1,10 +1,7 @@
 """The evaluation of policies, as their authors run it: each a program of its own."""
 
 import csv
-import os
 import re
-import subprocess
-import sys
 import textwrap
 
 import pytest
@@ -14,6 +11,7 @@ from compiler_gym.distributed import Limits, open_pool
 from compiler_gym.leaderboard import llvm_instcount
 from compiler_gym.util.statistics import geometric_mean
 from tests.document_code import code_blocks
+from tests.processes import run_interpreter
 
 KERNELS = "benchmark://kernels-v0"
 
@@ -43,18 +41,14 @@ GOOD = 'for name in ("sroa", "gvn", "simplifycfg"): env.step(env.action_space[na
 
 
 @pytest.fixture
-def evaluate(tmp_path, monkeypatch):
+def evaluate(tmp_path):
     """Runs a program with a policy; returns its exit code, its output and its results."""
-    monkeypatch.setenv("COMPILER_GYM_SITE_DATA", str(tmp_path / "data"))
-    monkeypatch.setenv("COMPILER_GYM_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
 
     def run(body, *flags, dataset=KERNELS):
         path = tmp_path / "policy.py"
         path.write_text(PROGRAM.format(body=textwrap.dedent(body).strip().replace("\n", "\n    ")))
         chosen = [f"--test_dataset={dataset}"] if dataset else []
-        command = [sys.executable, path, *chosen, *flags]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        done = run_interpreter(path, *chosen, *flags, cwd=tmp_path, code=None)
         results = tmp_path / "llvm_instcount-results.csv"
         rows = []
         if results.exists():
@@ -143,11 +137,7 @@ def test_parallel(evaluate):
     env.step(env.action_space["sroa"])
     """
     code, output, rows = evaluate(
-        body,
-        "--max_benchmarks=2",
-        "--n=2",
-        "--leaderboard_nproc=2",
-        "--novalidate",
+        body, "--max_benchmarks=2", "--n=2", "--leaderboard_nproc=2", "--novalidate"
     )
     assert (code, len(rows)) == (0, 4), output
     assert "Valid results" not in output
@@ -235,15 +225,10 @@ def test_policies_may_begin_again(evaluate):
     assert row["commandline"].count("sroa") == 1
 
 
-def test_program_of_the_documentation(tmp_path, monkeypatch):
+def test_program_of_the_documentation(tmp_path):
     (block,) = code_blocks("docs/guides/learning.md", "python leaderboard")
-    monkeypatch.setenv("COMPILER_GYM_SITE_DATA", str(tmp_path / "data"))
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
     flags = [f"--test_dataset={KERNELS}", "--max_benchmarks=1", "--n=1"]
-    command = [sys.executable, "-c", block, *flags]
-    output = subprocess.run(
-        command, cwd=tmp_path, capture_output=True, text=True, check=True
-    ).stdout
+    output = run_interpreter("-c", block, *flags, cwd=tmp_path).stdout
     assert "Valid results:          1 of 1" in output
 
 

@@ -13,6 +13,7 @@ from zipfile import ZipFile
 import pytest
 
 from compiler_gym.util.runfiles_path import runfiles_path
+from tests.processes import run_interpreter
 from tools import archives, check_wheel, third_party, wheels
 
 PROJECT = """
@@ -80,7 +81,7 @@ def test_name_of_another_version(tmp_path):
         {"small/__init__.py": Path(os.devnull), "small/program": tmp_path / "program"}, tree
     )
     (tree / "pyproject.toml").write_text(PROJECT)
-    with pytest.raises(SystemExit, match=r"expected the wheel small-9\.whl, got small-1\.2\.3-py3"):
+    with pytest.raises(SystemExit, match=r"small-9\.whl.*small-1\.2\.3-py3"):
         wheels.build(tree, tmp_path / "small-9.whl")
 
 
@@ -96,9 +97,8 @@ def test_archives_do_not_depend_on_names_and_times(tmp_path):
 
 def archive_sources(tree, output):
     """Runs the program that archives a source tree."""
-    command = [sys.executable, "-m", "tools.build_source_archive", tree / "WORKSPACE", output]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    return subprocess.run(command, env=environment, capture_output=True, text=True)
+    words = ["-m", "tools.build_source_archive", tree / "WORKSPACE", output]
+    return run_interpreter(*words, code=None)
 
 
 def test_source_archive_has_the_files_of_git(tmp_path):
@@ -139,14 +139,11 @@ def test_auditwheel_confirms_the_tag(main_wheel):
     assert f'following platform tag: "{wheels.PLATFORM}"' in " ".join(shown.split())
 
 
-def test_file_of_several_packages():
+def test_packages_of_files(tmp_path):
     (component,) = third_party.debian_components([Path("/usr/lib/x86_64-linux-gnu")])
     assert component.kind == "deb"
     assert "," not in component.name
-
-
-def test_file_of_no_package(tmp_path):
-    with pytest.raises(SystemExit, match=r"expected a library of a Debian package, got .*own\.a"):
+    with pytest.raises(SystemExit, match=r"own\.a"):
         third_party.debian_components([tmp_path / "own.a"])
 
 

@@ -67,8 +67,9 @@ def test_program_of_a_user(datasets, uri, maker):
     assert datasets.benchmark(uri) is benchmark
 
 
-def test_only_the_last_are_remembered(datasets, monkeypatch):
+def test_only_the_last_are_remembered(monkeypatch):
     monkeypatch.setattr(llvm_datasets, "_MAX_REMEMBERED", 2)
+    datasets = LlvmDatasets([OneProgram()])
     uris = [f"benchmark://user-v0/{number}" for number in range(3)]
     for uri in [*uris, uris[1]]:
         datasets.remember(Benchmark.from_file_contents(uri, b"mine"))
@@ -89,8 +90,9 @@ class YieldingUri(str):
         return super().__hash__()
 
 
-def test_threads_can_remember_programs_at_once(datasets, monkeypatch):
+def test_threads_can_remember_programs_at_once(monkeypatch):
     monkeypatch.setattr(llvm_datasets, "_MAX_REMEMBERED", 1)
+    datasets = LlvmDatasets([OneProgram()])
 
     def remember(number):
         for _ in range(200):

@@ -2,12 +2,16 @@
 
 They are headers, startup files, and scripts that make the linker use the libraries of the system.
 ``clang_launcher.c`` decides whether clang uses them.
+
+The system may have an older glibc than that of the headers. Programs then get the functions that it
+lacks from ``old_systems``, and what starts them, too.
 """
 
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+from tools import old_systems
 from tools.third_party import output_of
 
 FOLDER = "c-library"
@@ -18,19 +22,23 @@ LAUNCHER = Path(__file__).with_name("clang_launcher.c")
 # Of the kernel's headers, those that the headers of C include, and those of system calls.
 _KERNEL_HEADERS = ("asm-generic", "linux", "x86_64-linux-gnu/asm")
 _LIBRARIES = Path("/usr/lib/x86_64-linux-gnu")
-# Since glibc 2.34, the archives are empty: their functions are part of libc.so.6.
-_OBJECTS = (
-    *("Scrt1.o", "crt1.o", "crti.o", "crtn.o", "libc_nonshared.a"),
-    *("libdl.a", "libpthread.a", "librt.a", "libutil.a"),
-)
+_OBJECTS = ("crti.o", "crtn.o", "libc_nonshared.a")
+_STARTUP_FILES = ("Scrt1.o", "crt1.o")
+_FUNCTIONS = "libcompiler_gym_old_systems.a"
 # The linker searches the folder of the script and then those of clang.cfg.
 _SCRIPTS = {
-    "libc.so": "GROUP ( libc.so.6 libc_nonshared.a AS_NEEDED ( ld-linux-x86-64.so.2 ) )",
+    # Since glibc 2.34, the first library has the functions of the last ones.
+    "libc.so": f"GROUP ( libc.so.6 libc_nonshared.a {_FUNCTIONS} AS_NEEDED ( "
+    "ld-linux-x86-64.so.2 libpthread.so.0 libdl.so.2 librt.so.1 libutil.so.1 ) )",
+    "libdl.so": "GROUP ( AS_NEEDED ( libdl.so.2 ) )",
     "libgcc_s.so": "GROUP ( libgcc_s.so.1 )",
     "libm.so": "GROUP ( libm.so.6 AS_NEEDED ( libmvec.so.1 ) )",
+    "libpthread.so": "GROUP ( AS_NEEDED ( libpthread.so.0 ) )",
     "libresolv.so": "GROUP ( libresolv.so.2 )",
+    "librt.so": "GROUP ( AS_NEEDED ( librt.so.1 ) )",
     # clang itself needs it. Programs are linked with -lstdc++ whether they are C++ or not.
     "libstdc++.so": "GROUP ( AS_NEEDED ( libstdc++.so.6 ) )",
+    "libutil.so": "GROUP ( AS_NEEDED ( libutil.so.1 ) )",
 }
 # Debian and Ubuntu, Fedora and SUSE, Arch.
 _FOLDERS = (
@@ -69,12 +77,19 @@ def files_of(scratch: Path) -> dict[str, Path]:
         path = scratch / Path(place).name
         path.write_text(text)
         files[f"{FOLDER}{place}"] = path
+    for name in _STARTUP_FILES:
+        path = scratch / name
+        old_systems.build_startup_file(_LIBRARIES / name, path)
+        files[f"{FOLDER}{_LIBRARIES / name}"] = path
+    path = scratch / _FUNCTIONS
+    old_systems.build_archive(path)
+    files[f"{FOLDER}{_LIBRARIES / _FUNCTIONS}"] = path
     return files
 
 
 def made_places() -> set[Path]:
     """Returns the places in the system of the files that are made, and not copied from there."""
-    return {_LIBRARIES / name for name in _SCRIPTS}
+    return {_LIBRARIES / name for name in (*_SCRIPTS, _FUNCTIONS)}
 
 
 def build_launcher(output: Path, system: str = "") -> None:

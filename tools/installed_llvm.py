@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tools import c_library
+from tools import c_library, old_systems
 from tools.third_party import output_of, shared_libraries_of
 
 # What the package asks compiler_gym.util.llvm_tools for.
@@ -27,6 +27,8 @@ _RUNTIMES = re.compile(
     r"(clang_rt\.crt(begin|end)|libclang_rt\.(asan|builtins|msan|profile|tsan|ubsan_standalone)"
     r"([_-](cxx|preinit|static))?)-x86_64\.(a|a\.syms|o)"
 )
+# Those that call sysconf for a value that old systems do not know.
+_SANITIZERS = re.compile(r"libclang_rt\.(asan|msan|tsan|ubsan_standalone)-x86_64\.a")
 # LLVM refers to them for what nothing here asks of it: the solver of the static analyser, manifests
 # for Windows, the editing of lines, downloads of debug information. They are half as large as all
 # the rest.
@@ -69,6 +71,9 @@ def files_of(prefix: Path, scratch: Path) -> dict[str, Path]:
     for path in (resources / "lib" / "linux").iterdir():
         if _RUNTIMES.fullmatch(path.name):
             files[f"{place}/lib/linux/{path.name}"] = path
+        if _SANITIZERS.fullmatch(path.name):
+            files[f"{place}/lib/linux/{path.name}"] = scratch / path.name
+            old_systems.build_sanitizer_runtime(path, scratch / path.name)
     return files
 
 

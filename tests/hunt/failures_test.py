@@ -44,35 +44,33 @@ def test_a_crash_is_known_by_pass_and_function(frames):
     assert (failure.guilty, failure.where) == ("unify-loop-exits", "llvm::UnifyLoopExitsPass::run")
 
 
-def test_a_crash_without_names_is_known_by_pass():
-    failure = failure_of(139, _STACK)
-    assert (failure.kind, failure.guilty, failure.where) == (Kind.CRASH, "unify-loop-exits", "")
-
-
-def test_a_fatal_error_is_known_by_its_message():
-    failure = failure_of(1, "LLVM ERROR: Cannot select intrinsic %llvm.x\n")
-    assert (failure.kind, failure.where) == (Kind.CRASH, "Cannot select intrinsic")
-
-
-def test_a_broken_module_is_known_by_the_verifier_message():
-    messages = (
-        "PHI node operands are not the same type as the result!\n  %phi = phi i32\n"
-        'LLVM ERROR: Broken function found after pass "GVNPass", compilation aborted!\n'
-        '2.\tRunning pass "gvn<no-pre>" on function "main"\n'
-    )
-    failure = failure_of(134, messages)
-    assert failure.kind is Kind.BROKEN_MODULE
-    assert failure.guilty == "gvn"
-    assert failure.where == "PHI node operands are not the same type as the result!"
-
-
-def test_time_that_is_over():
-    failure = failure_of(-24, _STACK)
-    assert (failure.kind, failure.guilty) == (Kind.HANG, "unify-loop-exits")
-
-
-def test_out_of_memory():
-    assert failure_of(134, "LLVM ERROR: out of memory\n").kind is Kind.OUT_OF_MEMORY
+@pytest.mark.parametrize(
+    ("code", "messages", "kind", "guilty", "where"),
+    [
+        (139, _STACK, Kind.CRASH, "unify-loop-exits", ""),
+        (
+            1,
+            "LLVM ERROR: Cannot select intrinsic %llvm.x\n",
+            Kind.CRASH,
+            "",
+            "Cannot select intrinsic",
+        ),
+        (
+            134,
+            "PHI node operands are not the same type as the result!\n  %phi = phi i32\n"
+            'LLVM ERROR: Broken function found after pass "GVNPass", compilation aborted!\n'
+            '2.\tRunning pass "gvn<no-pre>" on function "main"\n',
+            Kind.BROKEN_MODULE,
+            "gvn",
+            "PHI node operands are not the same type as the result!",
+        ),
+        (-24, _STACK, Kind.HANG, "unify-loop-exits", ""),
+        (134, "LLVM ERROR: out of memory\n", Kind.OUT_OF_MEMORY, "", ""),
+    ],
+)
+def test_a_failure_is_known_by_its_messages(code, messages, kind, guilty, where):
+    failure = failure_of(code, messages)
+    assert (failure.kind, failure.guilty, failure.where) == (kind, guilty, where)
 
 
 def test_a_refusal_is_no_failure():

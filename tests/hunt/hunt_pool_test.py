@@ -73,5 +73,5 @@ def test_end_of_the_time_leaves_nothing_behind(hunt, tmp_path, scratch):
 
 
 def test_no_trial_works(hunt):
-    with pytest.raises(RuntimeError, match=r"no trial works; the first failed with .*no-such-v0"):
+    with pytest.raises(RuntimeError, match="no-such-v0"):
         hunt("adce", trials=3, program="benchmark://no-such-v0")

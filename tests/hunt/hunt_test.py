@@ -189,7 +189,7 @@ def test_a_pipeline_that_opt_refuses_is_no_finding(hunt):
 def test_a_folder_is_for_one_hunt_at_a_time(hunt, tmp_path):
     with (
         file_lock(tmp_path / "hunt" / ".lock"),
-        pytest.raises(OSError, match=r"Another hunt is using the folder .*hunt: choose another"),
+        pytest.raises(OSError, match="another"),
     ):
         hunt("adce")
     _, _, (outcome,) = hunt("adce")
@@ -267,8 +267,6 @@ def test_a_hunt_ends_if_no_trial_works(tmp_path, trials):
         raise OSError("no opt")
 
     hunt, laboratory = hunt_with(run, tmp_path)
-    with pytest.raises(
-        RuntimeError, match=r"no trial works; the first failed with OSError: no opt"
-    ):
+    with pytest.raises(RuntimeError, match="no opt"):
         hunt.run(laboratory, jobs=1, trials=trials, seconds=None, watch=lambda _: None)
     assert hunt.progress.trials <= 10

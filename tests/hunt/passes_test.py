@@ -64,7 +64,7 @@ def test_texts_of_passes_are_understood():
     expected = ["function(gvn<no-pre>)", "function(loop-mssa(licm))", "globaldce"]
     assert parse_sequence("gvn<no-pre>,licm,globaldce", passes) == expected
     assert parse_sequence(f"module({','.join(expected)})", passes) == expected
-    with pytest.raises(ValueError, match="There are no passes in an empty text"):
+    with pytest.raises(ValueError, match="no passes"):
         parse_sequence("module()", passes)
 
 

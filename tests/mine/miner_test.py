@@ -3,36 +3,10 @@
 import subprocess
 from dataclasses import replace
 
-import pytest
-
-from compiler_gym.datasets import Datasets
 from compiler_gym.mine import miner
-from compiler_gym.mine.decisions import Decision, Kind, Tools
+from compiler_gym.mine.decisions import Decision, Kind
 from compiler_gym.mine.findings import shape_of
-from compiler_gym.mine.miner import Mine
-from compiler_gym.mine.work import Settings
-from compiler_gym.util import llvm_tools as tools
-
-_DECISION = Decision(Kind.WITHOUT, "correlated-propagation")
-
-
-@pytest.fixture(name="mine")
-def fixture_mine(tmp_path, program):
-    """Mines the program; returns the mine and the lines that it has reported."""
-
-    def mine(decision=_DECISION, programs=(program,), **settings):
-        llvm = Tools.of(tools.clang_path(), tools.opt_path())
-        lines: list[str] = []
-        session = Mine(
-            tmp_path / "mine",
-            Datasets(),
-            Settings([decision], llvm, {"LLVM": llvm}, reduce_seconds=1, **settings),
-            lines.append,
-        )
-        session.run(programs, jobs=1)
-        return session, lines
-
-    return mine
+from tests.mine.conftest import DECISION
 
 
 def test_a_planted_saving_is_found_and_not_mined_again(tmp_path, mine):
@@ -42,7 +16,7 @@ def test_a_planted_saving_is_found_and_not_mined_again(tmp_path, mine):
     assert finding.before - finding.after >= 4
     assert [each.function for each in finding.members] == ["planted"]
     (row,) = session.table()
-    assert (row.decision, row.files, row.functions, row.findings) == (_DECISION.title, 1, 1, 1)
+    assert (row.decision, row.files, row.functions, row.findings) == (DECISION.title, 1, 1, 1)
     assert len(lines) == 2
 
     folder = tmp_path / "mine" / "findings" / finding.name

@@ -10,7 +10,6 @@ from compiler_gym.datasets import Datasets
 from compiler_gym.errors import EnvironmentNotSupported
 from compiler_gym.mine.counting import Counter
 from compiler_gym.mine.decisions import Decision, Kind, Tools
-from compiler_gym.mine.miner import Mine
 from compiler_gym.mine.objective import Trial
 from compiler_gym.mine.reduction import extract, without_unused
 from compiler_gym.mine.runtime import RUNTIME
@@ -29,31 +28,16 @@ _DECISION = Decision(Kind.WITHOUT, "loop-unroll")
 _NO_DIFFERENCE = "no difference measured"
 
 
-@pytest.fixture(name="mine")
-def fixture_mine(tmp_path, program, monkeypatch):
-    """Mines a program; no difference of times is measured."""
+@pytest.fixture(name="mine_runtime")
+def fixture_mine_runtime(tmp_path, mine, monkeypatch):
+    """Mines the program; no difference of times is measured."""
     (tmp_path / "planted.c").write_text(_SOURCE)
     monkeypatch.setattr(Counter, "compare_times", lambda *_: _NO_DIFFERENCE)
-
-    def mine():
-        llvm = Tools.of(tools.clang_path(), tools.opt_path(), RUNTIME.level)
-        settings = Settings(
-            [_DECISION],
-            llvm,
-            {"LLVM": llvm},
-            least=RUNTIME.least,
-            reduce_seconds=1,
-            objective=RUNTIME,
-        )
-        session = Mine(tmp_path / "mine", Datasets(), settings)
-        session.run([program], jobs=1)
-        return session
-
-    return mine
+    return lambda: mine(_DECISION, least=RUNTIME.least, objective=RUNTIME)[0]
 
 
-def test_a_planted_saving_is_found_and_not_mined_again(tmp_path, mine):
-    session = mine()
+def test_a_planted_saving_is_found_and_not_mined_again(tmp_path, mine_runtime):
+    session = mine_runtime()
     assert session.verdicts == {"found": 1}
     (finding,) = session.findings.all()
     assert finding.before * 95 >= finding.after * 100
@@ -75,7 +59,7 @@ def test_a_planted_saving_is_found_and_not_mined_again(tmp_path, mine):
     assert f"clang -O3: {finding.before} instructions; " in shown.stdout
     assert f"{_DECISION.title}: {finding.after}; " in shown.stdout
 
-    again = mine()
+    again = mine_runtime()
     assert (again.verdicts, again.findings.all()) == ({"found": 1}, [finding])
 
 
@@ -116,7 +100,7 @@ def test_globals_that_nothing_uses_are_removed():
 
 def test_other_machines_are_refused(monkeypatch):
     monkeypatch.setattr(platform, "machine", lambda: "aarch64")
-    with pytest.raises(EnvironmentNotSupported, match=r"an x86-64 machine, .* aarch64"):
+    with pytest.raises(EnvironmentNotSupported, match="aarch64"):
         RUNTIME.check_machine()
 
 
@@ -124,5 +108,5 @@ def test_settings_are_of_one_objective():
     settings = Settings([], Tools(level="-O3"), {"LLVM": Tools()}, objective=RUNTIME)
     assert pickle.loads(pickle.dumps(settings)) == settings
     assert settings.digest != Settings([], Tools(), {"LLVM": Tools()}).digest
-    with pytest.raises(ValueError, match="expected tools at -O3, got -Oz"):
+    with pytest.raises(ValueError, match="-Oz"):
         Settings([], Tools(), {"LLVM": Tools()}, objective=RUNTIME)

@@ -144,9 +144,9 @@ def test_other_jobs(folder):
 
 
 def test_wrong_commands(folder):
-    with pytest.raises(NotUnderstoodError, match=r"no such file or directory: 'none\.c'"):
+    with pytest.raises(NotUnderstoodError, match=r"none\.c"):
         jobs(folder, "-c none.c")
-    with pytest.raises(NotUnderstoodError, match="unknown argument: '-cc1'"):
+    with pytest.raises(NotUnderstoodError, match="-cc1"):
         jobs(folder, "-cc1 unit.c")
     with pytest.raises(NotUnderstoodError, match="does not list its jobs"):
         jobs_of(folder / "none", ["-c", "unit.c"], folder)

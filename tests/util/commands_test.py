@@ -1,6 +1,5 @@
 """Running programs and killing them with all their children."""
 
-import os
 import select
 import signal
 import subprocess
@@ -22,17 +21,6 @@ from tests.processes import wait_until
 # A shell that starts a child which holds the FIFO $0 open for ever. When nobody holds it open
 # any more, reading it ends.
 HOLD_OPEN = 'exec 3>"$0"; (echo ready >&3; exec sleep 1000 >/dev/null 2>&1) &'
-
-
-@pytest.fixture
-def fifo(tmp_path):
-    path = tmp_path / "fifo"
-    os.mkfifo(path)
-    # Opened without waiting for a writer, then read with waiting.
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-    os.set_blocking(descriptor, True)
-    with os.fdopen(descriptor, "rb", buffering=0) as file:
-        yield path, file
 
 
 def read_all(file) -> bytes:
@@ -104,10 +92,10 @@ def test_missing_headers_are_named_with_the_command_that_installs_them(message, 
 
 
 def test_failure_by_signal():
-    with pytest.raises(CommandError, match="Command was killed by SIGABRT: sh"):
+    with pytest.raises(CommandError, match="SIGABRT"):
         run_command(["sh", "-c", "kill -ABRT $$"], text=False)
     number = signal.SIGRTMIN + 1
-    with pytest.raises(CommandError, match=f"killed by signal {number}: "):
+    with pytest.raises(CommandError, match=str(number)):
         run_command([sys.executable, "-c", f"import os; os.kill(os.getpid(), {number})"])
 
 

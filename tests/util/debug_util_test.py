@@ -49,7 +49,7 @@ def test_read_from_the_environment(monkeypatch, text, level):
 
 def test_malformed(monkeypatch):
     monkeypatch.setenv("COMPILER_GYM_DEBUG", "verbose")
-    with pytest.raises(ValueError, match=r"COMPILER_GYM_DEBUG is to be a number .* is 'verbose'"):
+    with pytest.raises(ValueError, match="verbose"):
         get_debug_level()
 
 

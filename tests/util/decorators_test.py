@@ -42,7 +42,7 @@ class Point:
 def test_frozen():
     point = Point(1)
     assert point.x == 2
-    with pytest.raises(TypeError, match=r"'x'.*Point is immutable"):
+    with pytest.raises(TypeError, match="'x'"):
         point.x = 5
     with pytest.raises(TypeError, match="immutable"):
         point.y = 5

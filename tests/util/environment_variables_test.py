@@ -19,6 +19,5 @@ def test_others_are_errors_with_a_suggestion():
     check_names(["PATH", "COMPILER_GYM_CACHE", "_COMPILER_GYM_COMPLETE"])
     # The suite runs commands with these.
     check_names(["COMPILER_GYM_LONG_TESTS", "COMPILER_GYM_FUZZ_SEED"])
-    said = "no environment variable 'COMPILER_GYM_BUGDET'. Did you mean COMPILER_GYM_BUDGET"
-    with pytest.raises(UnknownNameError, match=re.escape(said)):
+    with pytest.raises(UnknownNameError, match="COMPILER_GYM_BUDGET"):
         check_names(["COMPILER_GYM_BUGDET"])

@@ -24,18 +24,13 @@ def test_results(kind, tmp_path):
         jobs = [executor.submit(math.pow, i, 2) for i in range(4)]
         failing = executor.submit(math.sqrt, -1)
         keyword = executor.submit(sorted, [1, 3, 2], reverse=True)
+        process = executor.submit(os.getpid)
     assert [job.result() for job in jobs] == [0, 1, 4, 9]
     assert keyword.result() == [3, 2, 1]
     with pytest.raises(ValueError, match=r"math domain|nonnegative"):
         failing.result()
+    assert (process.result() == os.getpid()) == (kind == "debug")
     assert logs.is_dir()
-
-
-def test_processes(tmp_path):
-    with Executor(type="local").get_executor(tmp_path) as executor:
-        assert executor.submit(os.getpid).result() != os.getpid()
-    with Executor(type="debug").get_executor(tmp_path) as executor:
-        assert executor.submit(os.getpid).result() == os.getpid()
 
 
 def test_noop(tmp_path):

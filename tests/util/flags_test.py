@@ -67,23 +67,28 @@ def test_environment():
     ], done.stderr
 
 
-def test_action_space():
+def test_session():
     program = """
     from absl import app
-    from compiler_gym.util.flags.env_from_flags import env_session_from_flags
+    from compiler_gym.util.flags import benchmark_from_flags
+    from compiler_gym.util.flags.env_from_flags import (
+        connection_settings_from_flags, env_session_from_flags
+    )
 
     def main(argv):
-        with env_session_from_flags() as env:
+        settings = connection_settings_from_flags()
+        print(settings.rpc_call_max_seconds, settings.init_max_attempts)
+        with env_session_from_flags(benchmark_from_flags.benchmark_from_flags()) as env:
             env.reset()
+            print(env.in_episode, env.service.opts.init_max_attempts)
             print(env.action_space.name, env.action_space.names.index("-mem2reg"))
+        print(env.in_episode)
 
     app.run(main)
     """
-    done = run("--env=llvm-v0", "--action_space=Legacy124", program=program)
-    assert done.stdout == "Legacy124 103\n", done.stderr
-    done = run("--env=llvm-v0", "--action_space=Legacy", program=program)
-    assert done.returncode != 0
-    assert "Did you mean Legacy124" in done.stderr
+    limits = ("--service_init_max_attempts=3", "--service_rpc_call_max_seconds=7")
+    done = run("--env=llvm-v0", *limits, "--action_space=Legacy124", program=program)
+    assert done.stdout == "7.0 3\nTrue 3\nLegacy124 103\nFalse\n", done.stderr
 
 
 def test_the_id_sets_observation_and_reward(tmp_path):
@@ -115,53 +120,22 @@ def test_file(tmp_path):
     assert done.stdout == "True\nTrue\n", done.stderr
 
 
-def test_session():
-    program = """
-    from absl import app
-    from compiler_gym.util.flags import benchmark_from_flags
-    from compiler_gym.util.flags.env_from_flags import env_session_from_flags
-
-    def main(argv):
-        with env_session_from_flags(benchmark_from_flags.benchmark_from_flags()) as env:
-            env.reset()
-            print(env.in_episode, env.service.opts.init_max_attempts)
-        print(env.in_episode)
-
-    app.run(main)
-    """
-    done = run("--env=llvm-v0", "--service_init_max_attempts=3", program=program)
-    assert done.stdout == "True 3\nFalse\n", done.stderr
-
-
 def test_list():
     done = run("--ls_env")
     assert done.returncode == 0
     assert "llvm-v0" in done.stdout.splitlines()
 
 
-def test_no_environment():
-    done = run()
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("", "expected --env ID"),
+        ("--nproc=0", "nproc"),
+        ("--episodes=many", "episodes"),
+        ("--env=llvm-v0 --action_space=Legacy", "Did you mean Legacy124"),
+    ],
+)
+def test_wrong_values(arguments, message):
+    done = run(*arguments.split())
     assert done.returncode != 0
-    assert "expected --env ID" in done.stderr
-
-
-@pytest.mark.parametrize("argument", ["--nproc=0", "--episodes=many"])
-def test_wrong_value(argument):
-    done = run(argument)
-    assert done.returncode != 0
-    assert argument.partition("=")[0].strip("-") in done.stdout + done.stderr
-
-
-def test_time_limits():
-    program = """
-    from absl import app
-    from compiler_gym.util.flags.env_from_flags import connection_settings_from_flags
-
-    def main(argv):
-        settings = connection_settings_from_flags()
-        print(settings.rpc_call_max_seconds, settings.init_max_attempts)
-
-    app.run(main)
-    """
-    done = run("--service_rpc_call_max_seconds=7", "--service_init_max_attempts=2", program=program)
-    assert done.stdout == "7.0 2\n"
+    assert message in done.stdout + done.stderr

@@ -6,6 +6,7 @@ import pytest
 from compiler_gym.errors import EnvironmentNotSupported
 from compiler_gym.util import llvm_tools
 
+REQUIRED = llvm_tools.LLVM_VERSION
 ALL_TOOLS = (
     llvm_tools.clang_path,
     llvm_tools.opt_path,
@@ -41,6 +42,10 @@ def no_debian(monkeypatch, tmp_path):
     llvm_tools._tool_path.cache_clear()
 
 
+def make_tool(folder: Path, version: str = "") -> Path:
+    return make_executable(folder / "opt", f"#!/bin/sh\necho 'LLVM version {version}'\n")
+
+
 @pytest.mark.parametrize("path", ALL_TOOLS, ids=lambda function: function.__name__)
 def test_installed_tool_is_of_the_required_version(path):
     assert path().is_absolute()
@@ -54,8 +59,8 @@ def test_variable_comes_first(monkeypatch, tmp_path):
 
 
 def test_the_companion_package_comes_next(no_debian, monkeypatch):
-    opt = make_executable(no_debian / "companion" / "bin" / "opt", "#!/bin/sh\n")
-    make_executable(no_debian / "own" / "bin" / "opt", "#!/bin/sh\n")
+    opt = make_tool(no_debian / "companion" / "bin")
+    make_tool(no_debian / "own" / "bin")
     monkeypatch.setattr(llvm_tools, "_SERVICE_PREFIX", no_debian / "own")
     monkeypatch.setattr(llvm_tools, "companion_folder", lambda: no_debian / "companion")
     assert llvm_tools.opt_path() == opt
@@ -80,10 +85,8 @@ def test_the_companion_package_is_found(monkeypatch, tmp_path):
 
 
 def test_the_llvm_of_the_service_comes_next(no_debian, monkeypatch):
-    opt = make_executable(no_debian / "own" / "bin" / "opt", "#!/bin/sh\n")
-    make_executable(
-        no_debian / "lib" / f"llvm-{llvm_tools.LLVM_VERSION}" / "bin" / "opt", "#!/bin/sh\n"
-    )
+    opt = make_tool(no_debian / "own" / "bin")
+    make_tool(no_debian / "lib" / f"llvm-{REQUIRED}" / "bin")
     monkeypatch.setattr(llvm_tools, "_SERVICE_PREFIX", no_debian / "own")
     assert llvm_tools.opt_path() == opt
 
@@ -97,32 +100,26 @@ def test_files_of_the_build_beside_the_service(monkeypatch, tmp_path):
     assert llvm_tools._llvm_of_service() == (None, llvm_tools._DEFAULT_VERSION)
 
 
-def test_required_version_is_preferred_to_newer_ones(no_debian):
-    older, newer = llvm_tools.LLVM_VERSION - 1, llvm_tools.LLVM_VERSION + 1
-    for version in (older, llvm_tools.LLVM_VERSION, newer):
-        make_executable(no_debian / "lib" / f"llvm-{version}" / "bin" / "opt", "#!/bin/sh\n")
-    assert llvm_tools.opt_path().parts[-3] == f"llvm-{llvm_tools.LLVM_VERSION}"
+@pytest.mark.parametrize(
+    ("versions", "best"),
+    # The required version is better than newer ones, and these are better than none.
+    [((REQUIRED - 1, REQUIRED, REQUIRED + 1), REQUIRED), ((9, 100, REQUIRED + 1), REQUIRED + 1)],
+)
+def test_versions_of_debian(no_debian, versions, best):
+    for version in versions:
+        make_tool(no_debian / "lib" / f"llvm-{version}" / "bin")
+    assert llvm_tools.opt_path().parts[-3] == f"llvm-{best}"
 
 
-def test_newer_version_is_better_than_none(no_debian):
-    for version in (9, 100, llvm_tools.LLVM_VERSION + 1):
-        make_executable(no_debian / "lib" / f"llvm-{version}" / "bin" / "opt", "#!/bin/sh\n")
-    assert llvm_tools.opt_path().parts[-3] == f"llvm-{llvm_tools.LLVM_VERSION + 1}"
-
-
-def test_versioned_name_on_the_path(no_debian):
-    opt = make_executable(no_debian / "path" / f"opt-{llvm_tools.LLVM_VERSION}", "#!/bin/sh\n")
-    assert llvm_tools.opt_path() == opt
-
-
-def test_plain_name_on_the_path(no_debian):
-    script = f"#!/bin/sh\necho 'LLVM version {llvm_tools.LLVM_VERSION}.1.0'\n"
-    opt = make_executable(no_debian / "path" / "opt", script)
+@pytest.mark.parametrize("name", [f"opt-{REQUIRED}", "opt"])
+def test_tool_on_the_path(no_debian, name):
+    opt = make_tool(no_debian / "path", f"{REQUIRED}.1.0")
+    opt = opt.rename(opt.with_name(name))
     assert llvm_tools.opt_path() == opt
 
 
 def test_old_version_is_not_used(no_debian):
-    make_executable(no_debian / "path" / "opt", "#!/bin/sh\necho 'LLVM version 14.0.6'\n")
+    make_tool(no_debian / "path", "14.0.6")
     with pytest.raises(EnvironmentNotSupported):
         llvm_tools.opt_path()
 

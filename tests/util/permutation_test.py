@@ -19,7 +19,7 @@ def test_lexicographic_order(size):
 
 @pytest.mark.parametrize("n", [-1, 6])
 def test_no_such_permutation(n):
-    with pytest.raises(ValueError, match=rf"{n} is not in the range \[0, 6\)"):
+    with pytest.raises(ValueError, match=str(n)):
         convert_number_to_permutation(n, 3)
 
 

@@ -89,19 +89,19 @@ def test_it_is_found_through_the_index_of_pip(serve, kind):
 
 def test_the_index_has_other_files_only(serve):
     serve("json")
-    with pytest.raises(DownloadFailed, match=r"does not have Some_Package-2\.0\.tar\.gz"):
+    with pytest.raises(DownloadFailed, match=r"Some_Package-2\.0"):
         fetch(SourceDistribution("some-package", "Some_Package-2.0.tar.gz", WANTED.sha256))
 
 
 def test_the_index_does_not_know_the_package(serve):
     serve("json")
-    with pytest.raises(DownloadFailed, match=r"Cannot ask the package index at .*/other/: .*404"):
+    with pytest.raises(DownloadFailed, match="404"):
         fetch(SourceDistribution("other", FILE, WANTED.sha256))
 
 
 def test_the_file_is_another(serve):
     serve("json")
-    with pytest.raises(DownloadFailed, match=r"its SHA-256 checksum is .* but should be 000"):
+    with pytest.raises(DownloadFailed, match="SHA-256"):
         fetch(SourceDistribution(WANTED.name, FILE, "0" * 64))
 
 

@@ -35,16 +35,6 @@ float sum(const float* v, int n) { float s = 0; for (int i = 0; i < n; ++i) s +=
 
 
 @pytest.fixture
-def fifo(tmp_path):
-    path = tmp_path / "fifo"
-    os.mkfifo(path)
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-    os.set_blocking(descriptor, True)
-    with os.fdopen(descriptor, "rb", buffering=0) as file:
-        yield path, file
-
-
-@pytest.fixture
 def source(tmp_path):
     path = tmp_path / "source.c"
     path.write_text(SOURCE)

@@ -18,5 +18,5 @@ def test_tsv():
 
 
 def test_unknown():
-    with pytest.raises(ValueError, match=r"'cvs'.*csv, tsv, .*grid"):
+    with pytest.raises(ValueError, match="cvs"):
         tabulate(ROWS, tablefmt="cvs")

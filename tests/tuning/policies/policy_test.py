@@ -85,11 +85,6 @@ class TestPieces:
         assert choice.sequence == (*GOOD, *POOR)
         assert choice.cost == counts(env, GOOD)[-1] == env.observation["IrInstructionCount"]
 
-    def test_round_trip(self, tmp_path):
-        Policy((GOOD, POOR), {}, continues=True).save(tmp_path / "policy.json")
-        read = Policy.load(tmp_path / "policy.json")
-        assert read == Policy((GOOD, POOR), {}, continues=True)
-
 
 class TestNetwork:
     def test_learns_which_is_best(self):
@@ -125,6 +120,9 @@ class TestFiles:
     def test_round_trip(self, env, tmp_path):
         n_features = len(features_of(env))
         network = train(np.eye(n_features), np.zeros((n_features, 1)), 2, 0.1, 0)
+        pieces = Policy((GOOD, POOR), {}, continues=True)
+        pieces.save(tmp_path / "policy.json")
+        assert Policy.load(tmp_path / "policy.json") == pieces
         Policy((GOOD,), {"seed": 3}, network).save(tmp_path / "policy.json")
         read = Policy.load(tmp_path / "policy.json")
         assert (read.sequences, read.about) == ((GOOD,), {"seed": 3})
@@ -142,12 +140,12 @@ class TestFiles:
     def test_malformed_policy_file(self, tmp_path, contents):
         path = tmp_path / "policy.json"
         path.write_bytes(contents)
-        with pytest.raises(ValueError, match=r"expected a policy.* got .*policy\.json") as caught:
+        with pytest.raises(ValueError, match=r"policy\.json") as caught:
             Policy.load(path)
         assert len(str(caught.value)) < 500
 
     def test_unknown_policy_name(self):
-        with pytest.raises(FileNotFoundError, match="no policy of that name: pieces"):
+        with pytest.raises(FileNotFoundError, match="pieces"):
             Policy.load("corset")
 
 

@@ -70,7 +70,7 @@ def test_programs_of_the_wrong_size_are_left_out(pool, programs):
 
 def test_a_program_that_does_not_compile_is_an_error(pool, programs):
     broken = dataclasses.replace(programs[0], uri="file:///broken.bc", data=b"", message="0" * 32)
-    with pytest.raises(RuntimeError, match=r"^file:///broken\.bc failed: "):
+    with pytest.raises(RuntimeError, match=r"file:///broken\.bc"):
         Laboratory(pool, [programs[1], broken], largest=50)
 
 

@@ -83,7 +83,3 @@ def test_clang_that_fails_and_too_many_decisions(evaluator):
         type(best)(change, best.object, best.path), evaluator, size, sizes, limit=1
     )
     assert (effect.decision, effect.saved, unmeasured) == ("instcombine", None, 1)
-
-
-def test_no_change(evaluator):
-    assert measure_effects(evaluator.evaluate_source(), evaluator, size, sizes) == ([], 0)

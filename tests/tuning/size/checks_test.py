@@ -5,19 +5,13 @@ from pathlib import Path
 from compiler_gym.tuning.size.inputs import command_check
 
 
-def test_exit_code_decides(tmp_path, monkeypatch):
+def test_exit_code_decides_and_the_file_is_named_in_two_ways(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "some file.o"
     path.write_text("contents\n")
     assert command_check("true")(path) == ""
     assert command_check("false")(path) == "exit code 1"
     assert command_check("echo why >&2; exit 3")(path) == "exit code 3: why"
-
-
-def test_the_object_file_is_named_in_two_ways(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    path = tmp_path / "some file.o"
-    path.write_text("contents\n")
     assert command_check('test "$(cat {})" = contents && cmp {} "$OBJECT"')(path) == ""
     # In the folder of the user.
     assert command_check("touch here")(path) == ""

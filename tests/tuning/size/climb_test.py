@@ -7,6 +7,7 @@ from compiler_gym.tuning.size.compilation import Change
 from compiler_gym.tuning.size.evaluator import Evaluation
 from compiler_gym.tuning.size.moves import LocalMove, adjusting, climb, climb_locally, groups_of
 from compiler_gym.tuning.size.object_file import ObjectFile
+from compiler_gym.tuning.size.objective import Objective
 
 
 class Landscape:
@@ -120,39 +121,6 @@ def test_what_is_no_gain_together_is_not_taken():
     assert best.change.calls == ((1, True), (2, True))
 
 
-def test_local_moves_end_when_the_budget_does():
-    landscape = Landscape([1] * 40, budget=3)
-    best, untried = climbed_locally(landscape, own_and_main)
-    assert best.object.text == 999 and len(landscape.asked) == 3 and untried
-
-
-def test_the_best_adjustment_of_a_function_is_kept_and_others_are_tried_with_it():
-    saved = {"licm": 3, "gvn": 7, "sroa": 5, "dse": -2}
-
-    def evaluation(change):
-        texts = dict(change.functions).get(4, ())
-        # Two of them are of no use together.
-        size = 100 - sum(saved[text] for text in texts) + 10 * ({"gvn", "sroa"} <= {*texts})
-        return Evaluation(change, ObjectFile(size, size, {"f": size}, "", ""), Path())
-
-    asked = []
-
-    def evaluate(changes):
-        asked.extend(changes)
-        return [evaluation(change) for change in changes]
-
-    best, _ = climb_locally(
-        evaluation(Change()),
-        adjusting({"f": 4}, saved),
-        evaluate,
-        lambda each: (each.object.text, 0),
-        lambda each: each.object.functions,
-    )
-    assert best.change == Change(functions=((4, ("gvn", "licm")),))
-    # Each alone, the two that helped less with the best of them, and the result.
-    assert len(asked) == 4 + 2 + 1
-
-
 def test_adjustments_are_grouped_by_their_order():
     moves = adjusting({"f": 4, "g": 7}, ["licm", "gvn"])
     groups, rest = groups_of(moves, 5)
@@ -161,3 +129,67 @@ def test_adjustments_are_grouped_by_their_order():
         [{4: ("gvn",)}, {7: ("gvn",)}],
     ]
     assert rest == []
+
+
+_SAVED = {(0, "a"): 5, (0, "b"): 7, (3, "a"): 4, (3, "b"): -20, (3, "c"): 3}
+
+_TOGETHER: dict[int, int] = {}
+
+
+def evaluation(change):
+    sizes = {"one": 100, "two": 200}
+    for index, names in change.functions:
+        for name in names:
+            function = {0: "one", 3: "two"}[index]
+            sizes[function] -= _SAVED.get((index, name), 0)
+        sizes[function] -= _TOGETHER.get(index, 0) * (len(names) > 1)
+    size = sum(sizes.values())
+    # What is smallest in bytes has the most instructions.
+    counts = {name: 300 - size for name, size in sizes.items()}
+    return Evaluation(change, ObjectFile(size, size, sizes, "", "", counts), Path())
+
+
+def adjusted(budget, objective=Objective.TEXT):
+    asked = []
+
+    def evaluate(changes):
+        new = [*changes][: budget - len(asked)]
+        asked.extend(new)
+        return [*map(evaluation, new)]
+
+    start = evaluation(Change())
+    best, _ = climb_locally(
+        start,
+        adjusting({"one": 0, "two": 3}, "abcd"),
+        evaluate,
+        objective.cost,
+        lambda each: objective.of_functions(each.object),
+    )
+    return best, asked
+
+
+def test_each_function_keeps_its_best():
+    best, asked = adjusted(100)
+    assert best.change.functions == ((0, ("a", "b")), (3, ("a", "c")))
+    # Four alone, the best of each function, and the two that help.
+    assert best.object.text == 300 - 7 - 5 - 4 - 3 and len(asked) == 6
+
+
+def test_the_fewest_instructions_win_if_these_are_the_objective():
+    best, asked = adjusted(100, Objective.INSTRUCTIONS)
+    assert best.change.functions == ((3, ("b",)),)
+    assert best.object.instructions == {"one": 200, "two": 80} and len(asked) == 5
+
+
+def test_functions_take_different_numbers_of_adjustments(monkeypatch):
+    # The two that help the first function do not do so together.
+    monkeypatch.setitem(_TOGETHER, 0, -9)
+    best, asked = adjusted(100)
+    assert best.change.functions == ((0, ("b",)), (3, ("a", "c")))
+    assert best.object.text == 300 - 7 - 4 - 3 and len(asked) == 6
+
+
+def test_the_best_so_far_wins_when_the_budget_ends():
+    best, asked = adjusted(1)
+    assert best.change.functions == ((0, ("a",)), (3, ("a",))) and len(asked) == 1
+    assert adjusted(0)[0].change == Change()

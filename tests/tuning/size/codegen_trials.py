@@ -14,10 +14,7 @@ The counts go into the repository and the tables of ``docs/guides/code-size-safe
 
     bazel run //tests/tuning/size:codegen_trials -- --hours 0 --state FILE --publish $PWD
 
-The published counts are never less than before. Trials that include the published seeds replace
-the counts, trials with later seeds are added, and any others are refused. A second machine counts
-trials of its own with ``--first-seed``. State files of former versions do not record their first
-seed, and need that option, too.
+Trials that do not include the published ones are refused.
 """
 
 import argparse
@@ -53,8 +50,8 @@ from tests.tuning.size.trial import (
     Way,
     random_changes,
 )
-from tests.tuning.size.trial_counts import COUNTS, read_counts, with_counts
-from tests.tuning.size.trial_totals import SeedsError, Totals
+from tests.tuning.size.trial_counts import COUNTS, with_counts
+from tests.tuning.size.trial_totals import FewerTrialsError, Totals
 
 _CHANGES = 8
 _COUNTS = "tests/tuning/size/codegen/trial_counts.json"
@@ -204,14 +201,15 @@ def _with_driver(text: str, stdin: str) -> GeneratedProgram:
 
 
 def try_seed(seed: int, folder: Path) -> Totals:
-    """Tries one seed, and returns the totals of it."""
+    """Tries one seed, prints what is wrong, and returns the totals of it."""
     found = Totals(first_seed=seed, next_seed=seed + 1)
     try:
         _try_case(make_case(seed), folder, found)
     except (AssertionError, BenchmarkInitError, subprocess.TimeoutExpired):
         found.disputed.append(seed)
     except (CommandError, ValueError) as error:
-        found.unbuilt.append({"seed": seed, "error": str(error)[-1500:]})
+        found.unbuilt.append(seed)
+        print(json.dumps({"seed": seed, "error": str(error)[-1500:]}), flush=True)
     return found
 
 
@@ -229,10 +227,11 @@ def _try_case(case: Case, folder: Path, found: Totals) -> None:
     )
     found.runs += trial.runs
     found.taken_back += trial.taken_back
-    found.clangs += [(seed, trial.left_out)] if trial.left_out else []
+    found.clangs += [seed] if trial.left_out else []
     for each in failures:
         kind = found.unwinding if each.mode.startswith("step") else found.wrong
-        kind.append(_described(seed, name, case.options, each))
+        kind.append(seed)
+        print(json.dumps(_described(seed, name, case.options, each)), flush=True)
 
 
 def _uses(change: Change) -> set[str]:
@@ -303,49 +302,23 @@ class _Runner:
                 print(self._totals, flush=True)
 
 
-def initial_totals(path: Path, counts: Path, first_seed: int | None) -> Totals:
-    """Returns the totals with which a run goes on.
-
-    Args:
-        path: The state file, which need not exist.
-        counts: The file of the published counts.
-        first_seed: The first seed of new trials that are to be added to the published ones, or of a
-            state file that does not record it.
-
-    Raises:
-        SeedsError: If the first seed of the state file is unknown, or another one.
-    """
-    if path.exists():
-        return Totals.read(path, first_seed)
-    if first_seed is not None:
-        return Totals(first_seed=first_seed, next_seed=first_seed)
-    return Totals.of_published(read_counts(counts))
-
-
-def publish(totals: Totals, repository: Path) -> Totals:
-    """Adds trials to the published counts, and writes the tables that show them.
+def publish(totals: Totals, repository: Path) -> None:
+    """Replaces the published counts, and the tables that show them.
 
     Args:
         totals: The trials.
         repository: The root of the sources.
 
-    Returns:
-        The published totals.
-
     Raises:
-        SeedsError: If some seeds would count twice, or would not count any more.
+        FewerTrialsError: If some trials would not count any more.
     """
     path = repository / _COUNTS
-    totals = Totals.of_published(read_counts(path)).with_trials(totals)
-    counts = totals.published()
-    with atomic_file_write(path, fileobj=True, mode="w") as file:
-        json.dump(counts, file, indent=1)
-        file.write("\n")
+    totals.check_contains(Totals.read(path))
+    totals.write(path)
     document = repository / _DOCUMENT
-    text = with_counts(document.read_text(encoding="utf-8"), counts)
+    text = with_counts(document.read_text(encoding="utf-8"), totals)
     with atomic_file_write(document, fileobj=True, mode="w") as file:
         file.write(text)
-    return totals
 
 
 def _cpu_seconds() -> float:
@@ -360,11 +333,6 @@ def _arguments(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--state", default="codegen-trials.json", help="The file with all that was tried."
     )
-    parser.add_argument(
-        "--first-seed",
-        type=int,
-        help="First seed of new trials without a state file, or of a state file without one.",
-    )
     parser.add_argument("--publish", help="A repository whose counts and tables are to be updated.")
     parser.add_argument("--seed", type=int, help="Try only this seed, and print the totals of it.")
     parser.add_argument("--keep", help="With --seed: an empty folder for the files of the program.")
@@ -378,13 +346,13 @@ def main(words: Sequence[str]) -> int:
     if arguments.seed is None:
         repository = start / arguments.publish if arguments.publish else None
         state = start / arguments.state
-        counts = repository / _COUNTS if repository else COUNTS
+        published = repository / _COUNTS if repository else COUNTS
+        totals = Totals.read(state if state.exists() else published)
         try:
-            totals = initial_totals(state, counts, arguments.first_seed)
             totals = _Runner(state, totals, arguments.hours).run(arguments.jobs)
             if repository:
-                totals = publish(totals, repository)
-        except SeedsError as error:
+                publish(totals, repository)
+        except FewerTrialsError as error:
             print(f"error: {error}", file=sys.stderr)
             return 2
         except KeyboardInterrupt:
@@ -396,8 +364,6 @@ def main(words: Sequence[str]) -> int:
             folder.mkdir(parents=True, exist_ok=True)
             totals = try_seed(arguments.seed, folder)
     print(totals)
-    for each in [*totals.wrong, *totals.unbuilt]:
-        print(json.dumps(each))
     return 1 if totals.wrong or totals.unbuilt else 0
 
 

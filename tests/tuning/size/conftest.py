@@ -1,12 +1,14 @@
 """A program of a few functions, and what compiles it."""
 
 import math
+import subprocess
 
 import pytest
 
 from compiler_gym.tuning.size.compilation import Compilation
 from compiler_gym.tuning.size.evaluator import Budget, Evaluator
 from compiler_gym.tuning.size.objective import Objective
+from compiler_gym.tuning.size.optimizer import Optimizer
 from compiler_gym.tuning.size.trial_linking import trial_linker
 from compiler_gym.util import llvm_tools
 
@@ -57,6 +59,29 @@ def fixture_source(tmp_path):
 @pytest.fixture(name="compilation")
 def fixture_compilation(source):
     return Compilation(llvm_tools.clang_path(), source, plugin=llvm_tools.own_passes_path())
+
+
+@pytest.fixture(name="compiled")
+def fixture_compiled(tmp_path):
+    """Compiles a text for size, by default, and returns the object file."""
+
+    def compiled(text, *options, name="source.c"):
+        source = tmp_path / name
+        source.write_text(text)
+        clang = llvm_tools.tool_path("clang++" if source.suffix == ".cc" else "clang")
+        output = source.with_suffix(".o")
+        subprocess.run([clang, "-Oz", "-w", *options, "-c", source, "-o", output], check=True)
+        return output
+
+    return compiled
+
+
+def searched(evaluator, *arguments, **options):
+    """Returns a search that has ended."""
+    search = Optimizer(evaluator, *arguments, **options)
+    search.start()
+    search.run()
+    return search
 
 
 @pytest.fixture(name="start")

@@ -16,12 +16,12 @@ from compiler_gym.tuning.size.inlining import Inlining, list_call_sites
 from compiler_gym.tuning.size.moves import list_functions, moved
 from compiler_gym.tuning.size.object_file import ObjectFile
 from compiler_gym.tuning.size.objective import Objective
-from compiler_gym.tuning.size.optimizer import Optimizer
 from compiler_gym.tuning.size.ranking import (
     experimental_options,
     function_properties,
     shipped_ranking,
 )
+from tests.tuning.size.conftest import searched
 
 _NODE = np.dtype(
     [
@@ -205,9 +205,7 @@ def test_experimental_sets_are_those_of_the_model_with_one_more_option(parts):
 @pytest.mark.parametrize("asked", [False, True], ids=["safe", "experimental"])
 def test_first_evaluations_use_experimental_options_only_if_asked(compilation, start, asked):
     evaluator = start(compilation, evaluations=2)
-    search = Optimizer(evaluator, with_experimental=asked, ranking=shipped_ranking())
-    search.start()
-    search.run()
+    search = searched(evaluator, with_experimental=asked, ranking=shipped_ranking())
     assert search.best.loaded < search.baseline.loaded
     assert [stage.name for stage in search.stages] == ["portfolio"]
     # In the order of the portfolio, these evaluations would have no decisions about calls.
@@ -222,9 +220,7 @@ def test_what_harms_is_taken_back_if_the_first_results_are_larger_than_the_basel
     inline_all = CallGains(("inline",), both(step(0.5, -5, 5)))
     none = FunctionGains((), {})
     ranking = replace(shipped_ranking(), functions=none, calls=inline_all)
-    search = Optimizer(evaluator, Objective.TEXT, ranking=ranking)
-    search.start()
-    search.run()
+    search = searched(evaluator, Objective.TEXT, ranking=ranking)
     first, second, third = (each for each in evaluator._known if each != NO_CHANGE)
     assert search.best is search.baseline
     chosen = {index for index, inline in first.calls if inline}

@@ -7,6 +7,7 @@ import pytest
 from compiler_gym.tuning.size.image import Instruction, estimate_cycles, processor_of, read_image
 from compiler_gym.tuning.size.object_file import read_object
 from compiler_gym.util import llvm_tools
+from tests.tuning.size.conftest import PROGRAM
 
 # The name of a function that looks like a header of a section and like an instruction.
 HOSTILE = r"""
@@ -26,21 +27,9 @@ int f(int x) { return twice(x) + twice(x + 1); }
 """
 
 
-@pytest.fixture(name="compile")
-def fixture_compile(tmp_path):
-    def compile_source(text, *options):
-        source, output = tmp_path / "source.c", tmp_path / "source.o"
-        source.write_text(text)
-        command = [llvm_tools.clang_path(), "-Oz", "-w", *options, source, "-o", output]
-        subprocess.run(command, check=True)
-        return output
-
-    return compile_source
-
-
 @pytest.mark.parametrize("option", ["-O1", "-ffunction-sections", "--target=i386-linux-gnu"])
-def test_sizes_are_those_of_the_object_file(compile, option):
-    path = compile(SIMPLE, "-c", option)
+def test_sizes_are_those_of_the_object_file(compiled, option):
+    path = compiled(SIMPLE, option)
     image, found = read_image(path), read_object(path)
     assert image.functions == found.functions
     assert image.code == found.text
@@ -51,8 +40,8 @@ def test_sizes_are_those_of_the_object_file(compile, option):
         assert sum(each.size for each in image.assembly[name]) == size
 
 
-def test_assembly_has_names_in_place_of_addresses(compile, source):
-    image = read_image(compile(source.read_text(), "-c"))
+def test_assembly_has_names_in_place_of_addresses(compiled):
+    image = read_image(compiled(PROGRAM))
     assert image.arch == "x86_64"
     lines = image.assembly["main"]
     texts = [each.text for each in lines]
@@ -69,16 +58,19 @@ def test_assembly_has_names_in_place_of_addresses(compile, source):
     assert not any("imm =" in each.text for each in constants)
 
 
-def test_program(compile, source):
-    image = read_image(compile(source.read_text(), "-fno-inline"))
+def test_program(compiled, tmp_path):
+    program = tmp_path / "program"
+    path = compiled(PROGRAM, "-fno-inline")
+    subprocess.run([llvm_tools.clang_path(), path, "-o", program], check=True)
+    image = read_image(program)
     assert "callq mix" in {each.text for each in image.assembly["twice"]}
     assert {"main", "fold"} <= image.functions.keys() == image.assembly.keys()
     assert image.code > sum(image.functions.values())
     assert {".dynamic", ".gnu.hash", ".rela.plt", ".rodata"} <= image.tables.keys()
 
 
-def test_name_with_line_breaks(compile):
-    image = read_image(compile(HOSTILE, "-c"))
+def test_name_with_line_breaks(compiled):
+    image = read_image(compiled(HOSTILE))
     assert len(image.functions) == 2 and image.functions["main"] > 0
     assert not any("incbin" in each.code for lines in image.assembly.values() for each in lines)
 
@@ -86,7 +78,7 @@ def test_name_with_line_breaks(compile):
 def test_text_is_not_an_object_file(tmp_path):
     path = tmp_path / "text.o"
     path.write_text("no object file")
-    with pytest.raises(ValueError, match=r"llvm-readelf cannot read .*text\.o"):
+    with pytest.raises(ValueError, match=r"text\.o"):
         read_image(path)
 
 
@@ -108,9 +100,8 @@ def test_cycles():
 
 
 @pytest.mark.parametrize("arch", ["aarch64", "riscv64"])
-def test_cycles_of_other_targets(compile, arch):
-    path = compile("int f(int x) { return x * x; }", "-c", f"--target={arch}-linux-gnu")
-    image = read_image(path)
+def test_cycles_of_other_targets(compiled, arch):
+    image = read_image(compiled("int f(int x) { return x * x; }", f"--target={arch}-linux-gnu"))
     assert image.arch == arch
     (cycles,) = estimate_cycles(arch, [image.assembly["f"]])
     assert cycles is not None and cycles > 0

@@ -76,14 +76,6 @@ no_code:
 """
 
 
-def made(tmp_path, suffix, text, *options):
-    source, output = tmp_path / f"source.{suffix}", tmp_path / "source.o"
-    source.write_text(text)
-    command = [llvm_tools.clang_path(), *options, "-c", source, "-o", output]
-    subprocess.run(command, check=True)
-    return output
-
-
 def counts_of_assembly(text):
     """Counts lines that are neither labels nor directives, by the label of their function."""
     functions = re.findall(r"^\t\.type\t(\w+),[@%]function$", text, re.M)
@@ -96,8 +88,8 @@ def counts_of_assembly(text):
     return {name: counts[name] for name in functions}
 
 
-def test_instructions_of_assembly_are_counted(tmp_path):
-    path = made(tmp_path, "s", _ASSEMBLY, "--target=x86_64-linux-gnu")
+def test_instructions_of_assembly_are_counted(compiled):
+    path = compiled(_ASSEMBLY, "--target=x86_64-linux-gnu", name="source.s")
     found = read_with_instructions(path)
     assert found.instructions == {
         "two_names": 4,
@@ -121,29 +113,23 @@ def test_instructions_of_assembly_are_counted(tmp_path):
     ],
 )
 @pytest.mark.parametrize("level", ["-Oz", "-O2"])
-def test_counts_are_those_of_the_assembly_of_clang(tmp_path, options, level):
-    path = made(tmp_path, "c", _SOURCE, level, *options)
-    source = tmp_path / "source.c"
-    command = [llvm_tools.clang_path(), level, *options, "-S", source, "-o", "-"]
+def test_counts_are_those_of_the_assembly_of_clang(compiled, options, level):
+    path = compiled(_SOURCE, level, *options)
+    command = [llvm_tools.clang_path(), level, *options, "-S", path.with_suffix(".c"), "-o", "-"]
     text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     expected = counts_of_assembly(text)
     assert {"f", "scaled", "aligned", "placed"} <= expected.keys() and expected["f"] > 10
     assert read_with_instructions(path).instructions == expected
 
 
-def test_instructions_are_counted_on_demand_only(tmp_path):
-    path = made(tmp_path, "c", _SOURCE)
-    assert read_object(path).instructions is None and read_object(path).instruction_count is None
-    assert count_instructions(path, {}) == {}
-
-
-def test_counting_errors_name_the_cause(tmp_path, monkeypatch):
-    path = made(tmp_path, "c", _SOURCE, "--target=x86_64-linux-gnu")
-    with pytest.raises(ValueError, match="does not list the function none of"):
+def test_counting_errors_name_the_cause(compiled, tmp_path, monkeypatch):
+    path = compiled(_SOURCE)
+    assert read_object(path).instructions is None
+    with pytest.raises(ValueError, match="none"):
         count_instructions(path, {"f": 1, "none": 1})
     (tmp_path / "text").write_text("text")
-    with pytest.raises(ValueError, match=r"cannot be counted: (.|\n)*not recognized"):
+    with pytest.raises(ValueError, match="not recognized"):
         count_instructions(tmp_path / "text", {})
     monkeypatch.setenv("COMPILER_GYM_LLVM", str(tmp_path))
-    with pytest.raises(EnvironmentNotSupported, match=r"there is no executable .*llvm-objdump"):
+    with pytest.raises(EnvironmentNotSupported, match="llvm-objdump"):
         count_instructions(path, {})

@@ -12,16 +12,11 @@ from compiler_gym.tuning.size.objective import Objective
 from compiler_gym.tuning.size.optimizer import Optimizer
 from compiler_gym.tuning.size.trial_linking import LinkedSize, LinkError
 from compiler_gym.util import llvm_tools
+from tests.tuning.size.conftest import PROGRAM, searched
 
 
-def compiled(source, output, *options):
-    command = [llvm_tools.clang_path(), "-Oz", *options, "-c", source, "-o", output]
-    subprocess.run(command, check=True)
-    return output
-
-
-def test_size_is_that_of_the_tools(source, tmp_path):
-    object_file = compiled(source, tmp_path / "p.o", "-g")
+def test_size_is_that_of_the_tools(compiled, tmp_path):
+    object_file = compiled(PROGRAM, "-g")
     found = Linker().size(object_file)
     program = tmp_path / "p"
     subprocess.run([llvm_tools.clang_path(), object_file, "-o", program, *LIBRARIES], check=True)
@@ -35,15 +30,12 @@ def test_size_is_that_of_the_tools(source, tmp_path):
     assert found.file == program.stat().st_size < linked
 
 
-def test_parts_are_linked_in_their_order(tmp_path):
-    for name in "abc":
-        (tmp_path / f"{name}.c").write_text(f"int {name}(void) {{ return 1; }}\n")
-        compiled(tmp_path / f"{name}.c", tmp_path / f"{name}.o")
-    a, b, c = (tmp_path / f"{name}.o" for name in "abc")
+def test_parts_are_linked_in_their_order(compiled, tmp_path):
+    a, b, c = (compiled(f"int {name}(void) {{ return 1; }}\n", name=f"{name}.c") for name in "abc")
     linker = Linker("echo {} > $PROGRAM", before=(a,), after=(c,))
     linker.link(b, tmp_path / "list")
     assert (tmp_path / "list").read_text() == f"{a} {b} {c}\n"
-    with pytest.raises(LinkError, match=r"Linking failed with exit code 1: (.|\n)*main"):
+    with pytest.raises(LinkError, match="main"):
         Linker().size(b)
     with pytest.raises(LinkError, match="cannot be stripped"):
         linker.size(b)
@@ -58,10 +50,7 @@ def fixture_linked(tmp_path):
         folder.mkdir()
         budget = Budget(600, evaluations)
         with Evaluator(compilation, folder, budget, 2, linker or Linker()) as evaluator:
-            search = Optimizer(evaluator, Objective.LINKED)
-            search.start()
-            search.run()
-        return search
+            return searched(evaluator, Objective.LINKED)
 
     return linked
 
@@ -88,5 +77,5 @@ def test_a_larger_file_is_no_gain(linked, compilation):
 
 
 def test_it_needs_a_linker(start, compilation):
-    with pytest.raises(ValueError, match="needs a linker"):
+    with pytest.raises(ValueError, match="linker"):
         Optimizer(start(compilation), Objective.LINKED).start()

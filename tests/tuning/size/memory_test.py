@@ -10,7 +10,7 @@ from compiler_gym.tuning.size.compilation import Change
 from compiler_gym.tuning.size.inlining import CallSite
 from compiler_gym.tuning.size.memory import Memory, open_memory, recall, recipe_of
 from compiler_gym.tuning.size.moves import Function
-from compiler_gym.tuning.size.optimizer import Optimizer
+from tests.tuning.size.conftest import searched
 
 _SOURCE = """
 static unsigned work(unsigned x) {
@@ -55,9 +55,7 @@ def fixture_search(start, compilation, source, tmp_path):
     def search(text, evaluations, has_memory=True):
         source.write_text(text)
         memory = Memory(tmp_path / "memory", compilation, "all") if has_memory else None
-        found = Optimizer(start(compilation, evaluations=evaluations), memory=memory)
-        found.start()
-        found.run()
+        found = searched(start(compilation, evaluations=evaluations), memory=memory)
         found.minimise(with_costs=False)
         found.remember()
         return found
@@ -69,11 +67,11 @@ def size(search):
     return search.size(search.best)
 
 
-def test_same_functions_recall_the_same_change():
-    recipe = recipe_of(_CHANGE, _FUNCTIONS, _SITES, True)
-    recalled = recall(recipe, _FUNCTIONS, _SITES)
-    assert recalled.change == _CHANGE
-    assert (recalled.same, recalled.functions, recalled.is_past_portfolio) == (3, 3, True)
+@pytest.fixture(name="unit")
+def fixture_unit(tmp_path):
+    path = tmp_path / "unit.bc"
+    path.write_text("unit")
+    return path
 
 
 def test_decisions_follow_functions_and_calls_to_their_new_numbers():
@@ -99,6 +97,9 @@ def test_decisions_follow_functions_and_calls_to_their_new_numbers():
     )
     assert (recalled.same, recalled.functions) == (2, 4)
     assert "2 of 4 functions unchanged" in recalled.description
+    recalled = recall(recipe, _FUNCTIONS, _SITES)
+    assert recalled.change == _CHANGE
+    assert (recalled.same, recalled.functions, recalled.is_past_portfolio) == (3, 3, True)
 
 
 def test_recipes_are_kept_for_the_next_version(tmp_path, compilation):
@@ -119,9 +120,7 @@ def test_recipes_are_kept_for_the_next_version(tmp_path, compilation):
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"found": {}}', '{"found": {"options": 3}}'])
-def test_damaged_file_is_no_memory(tmp_path, compilation, text):
-    unit = tmp_path / "unit.bc"
-    unit.write_text("unit")
+def test_damaged_file_is_no_memory(tmp_path, compilation, unit, text):
     memory = Memory(tmp_path / "memory", compilation)
     memory.keep(unit, None, recipe_of(Change(), [], [], False), 100)
     (path,) = (tmp_path / "memory").iterdir()
@@ -131,9 +130,7 @@ def test_damaged_file_is_no_memory(tmp_path, compilation, text):
     assert memory.start(tmp_path / "other.bc") is None
 
 
-def test_folder_that_cannot_be_written_is_no_error(tmp_path, compilation, monkeypatch):
-    unit = tmp_path / "unit.bc"
-    unit.write_text("unit")
+def test_folder_that_cannot_be_written_is_no_error(unit, compilation, monkeypatch):
     memory = Memory(unit / "memory", compilation)
     memory.keep(unit, None, recipe_of(Change(), [], [], True), 100)
     assert memory.start(unit) is None
@@ -141,10 +138,9 @@ def test_folder_that_cannot_be_written_is_no_error(tmp_path, compilation, monkey
     assert open_memory(compilation) is None
 
 
-def test_oldest_files_are_forgotten(tmp_path, compilation, monkeypatch):
+def test_oldest_files_are_forgotten(tmp_path, compilation, unit, monkeypatch):
     monkeypatch.setattr(memory_module, "_MAX_FILES", 2)
-    unit, folder = tmp_path / "unit.bc", tmp_path / "memory"
-    unit.write_text("unit")
+    folder = tmp_path / "memory"
     kept = []
     for number in range(3):
         memory = Memory(folder, compilation, str(number))

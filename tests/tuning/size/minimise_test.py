@@ -68,41 +68,28 @@ def minimised(size, change, folder, is_right=lambda _: True):
     return small.change, {part.name: part.cost for part in parts}
 
 
-def test_needed_parts_are_kept_with_their_savings(tmp_path):
-    worth = {"-a": 7, "-b": 0, "-c": 2, "-d": 0}
-    change = Change(options=tuple(worth))
-    left, parts = minimised(
-        lambda change: 100 - sum(worth[each] for each in change.options), change, tmp_path
-    )
-    assert left.options == ("-a", "-c") and parts == {"-a": 7, "-c": 2}
-    assert [*parts] == ["-a", "-c"]
-
-
-def test_parts_that_add_bytes_are_dropped(tmp_path):
-    change = Change(options=("-a", "-b"))
-    left, parts = minimised(lambda change: 90 + ("-b" in change.options), change, tmp_path)
-    assert left == Change() and parts == {}
+@pytest.mark.parametrize(
+    ("options", "size", "parts"),
+    [
+        ("-a -b -c -d", lambda it: 100 - 7 * ("-a" in it) - 2 * ("-c" in it), {"-a": 7, "-c": 2}),
+        # It adds bytes.
+        ("-a -b", lambda it: 90 + ("-b" in it), {}),
+        # The other is judged again once one is dropped.
+        ("-a -b", lambda it: {"-a -b": 90, "-a": 90, "-b": 95, "": 88}[" ".join(it)], {}),
+        # 24 evaluations judge 24 of the parts. To leave these out takes others.
+        (" ".join(f"-{n}" for n in range(30)), lambda it: 100 - 5 * ("-13" in it), {"-13": 5}),
+    ],
+)
+def test_needed_parts_are_kept_with_their_savings(tmp_path, options, size, parts):
+    change = Change(options=tuple(options.split()))
+    left, found = minimised(lambda change: size(change.options), change, tmp_path)
+    assert left == Change(options=tuple(parts)) and [*found.items()] == [*parts.items()]
 
 
 def test_one_of_two_that_do_the_same(tmp_path):
     change = Change(options=("-a", "-b"))
     left, parts = minimised(lambda change: 90 if change.options else 100, change, tmp_path)
     assert len(left.options) == 1 and [*parts.values()] == [10]
-
-
-def test_parts_are_judged_again_once_another_is_dropped(tmp_path):
-    sizes = {("-a", "-b"): 90, ("-a",): 90, ("-b",): 95, (): 88}
-    left, parts = minimised(
-        lambda change: sizes[change.options], Change(options=("-a", "-b")), tmp_path
-    )
-    assert left == Change() and parts == {}
-
-
-def test_more_free_parts_than_evaluations(tmp_path):
-    # 24 evaluations judge 24 of the parts. To leave these out takes others.
-    change = Change(options=tuple(f"-{number}" for number in range(30)))
-    left, parts = minimised(lambda change: 100 - 5 * ("-13" in change.options), change, tmp_path)
-    assert left.options == ("-13",) and parts == {"-13": 5}
 
 
 def test_parts_that_go_together_take_few_evaluations(tmp_path):

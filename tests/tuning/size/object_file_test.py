@@ -39,15 +39,6 @@ __attribute__((weak)) int weak(int x) { return x; }
 """
 
 
-def compiled(tmp_path, *options):
-    source = tmp_path / "source.c"
-    source.write_text(_SOURCE)
-    path = tmp_path / "source.o"
-    command = [llvm_tools.clang_path(), "-Oz", *options, "-c", source, "-o", path]
-    subprocess.run(command, check=True)
-    return path
-
-
 def output_of(tool, *arguments):
     command = [llvm_tools.tool_path(tool), *arguments]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
@@ -64,8 +55,8 @@ def output_of(tool, *arguments):
         ("--target=mips-linux-gnu", "-fno-pic"),
     ],
 )
-def test_sizes_are_those_that_llvm_says(tmp_path, options):
-    path = compiled(tmp_path, *options)
+def test_sizes_are_those_that_llvm_says(compiled, options):
+    path = compiled(_SOURCE, *options)
     found = read_object(path)
     # Name, type, address, offset, size, entry size, flags.
     sections = re.findall(
@@ -90,8 +81,8 @@ def test_sizes_are_those_that_llvm_says(tmp_path, options):
 @pytest.mark.parametrize(
     "options", [(), ("-ffunction-sections",), ("-m32",), ("--target=aarch64-linux-gnu",)]
 )
-def test_unwinding_belongs_to_functions(tmp_path, options):
-    path = compiled(tmp_path, "-fasynchronous-unwind-tables", *options)
+def test_unwinding_belongs_to_functions(compiled, options):
+    path = compiled(_SOURCE, "-fasynchronous-unwind-tables", *options)
     found = read_object(path)
     text = output_of("llvm-dwarfdump", "--eh-frame", path)
     entries = re.findall(r"^[0-9a-f]+ ([0-9a-f]+) [0-9a-f]+ FDE", text, re.M)
@@ -102,11 +93,11 @@ def test_unwinding_belongs_to_functions(tmp_path, options):
     assert Objective.TEXT.with_unwinding(found) == found.functions
 
 
-def test_code_alone_is_compared(tmp_path):
-    one = read_object(compiled(tmp_path))
-    other = read_object(compiled(tmp_path, "-g"))
-    third = read_object(compiled(tmp_path, "-Ddata=numbers"))
-    fourth = read_object(compiled(tmp_path, "-O1"))
+def test_code_alone_is_compared(compiled):
+    one = read_object(compiled(_SOURCE))
+    other = read_object(compiled(_SOURCE, "-g"))
+    third = read_object(compiled(_SOURCE, "-Ddata=numbers"))
+    fourth = read_object(compiled(_SOURCE, "-O1"))
     assert one.code == other.code == third.code != fourth.code
     assert len({each.digest for each in (one, other, third, fourth)}) == 4
 
@@ -115,23 +106,20 @@ def test_code_alone_is_compared(tmp_path):
 def test_other_files(tmp_path, contents):
     path = tmp_path / "other.o"
     path.write_bytes(contents)
-    with pytest.raises(ValueError, match=r"of the format ELF, got another one in .*other\.o"):
+    with pytest.raises(ValueError, match=r"other\.o"):
         read_object(path)
 
 
-def test_broken_file(tmp_path):
-    path = compiled(tmp_path)
+def test_broken_file(compiled):
+    path = compiled(_SOURCE)
     path.write_bytes(path.read_bytes()[:200])
-    with pytest.raises(ValueError, match="is a broken object file"):
+    with pytest.raises(ValueError, match="broken"):
         read_object(path)
 
 
 @pytest.mark.parametrize("options", [(), ("-m32",), ("--target=aarch64-linux-gnu",)])
-def test_shared_groups_and_exported_symbols(tmp_path, options):
-    source, path = tmp_path / "shared.cc", tmp_path / "shared.o"
-    source.write_text(_SHARED)
-    command = [llvm_tools.tool_path("clang++"), "-Oz", "-fno-inline", *options]
-    subprocess.run([*command, "-c", source, "-o", path], check=True)
+def test_shared_groups_and_exported_symbols(compiled, options):
+    path = compiled(_SHARED, "-fno-inline", *options, name="shared.cc")
     found = read_object(path)
     text = output_of("llvm-readelf", "-W", "--section-groups", path)
     groups = re.findall(r"^COMDAT group section \[ *\d+\] `\.group' \[(\w+)\]", text, re.M)
@@ -200,5 +188,5 @@ def test_content_digest(tmp_path, options):
         digest(content, "-ffunction-sections"),
     ]
     assert len({before, *others}) == 1 + len(others)
-    with pytest.raises(ValueError, match=r"of the format ELF, got another one in .*source\.c"):
+    with pytest.raises(ValueError, match=r"source\.c"):
         content_digest(source)

@@ -16,15 +16,7 @@ from compiler_gym.tuning.size.optimizer import Optimizer
 from compiler_gym.tuning.size.product import reproduces, write_object, write_script
 from compiler_gym.tuning.size.safety import Limits
 from compiler_gym.util.commands import run_command
-
-_RUN = 'p=$(mktemp) && clang-22 {} -o "$p" && "$p" | cmp - out'
-
-
-def searched(evaluator, *arguments, **options):
-    search = Optimizer(evaluator, *arguments, **options)
-    search.start()
-    search.run()
-    return search
+from tests.tuning.size.conftest import searched
 
 
 def facts(search):
@@ -113,11 +105,6 @@ def test_the_search_goes_on_from_advice(compilation, start):
     assert reproduces(for_speed, search.best)
 
 
-def test_objective(compilation, start):
-    search = searched(start(compilation, evaluations=12), Objective.ALL)
-    assert search.size(search.best) == search.best.loaded < search.baseline.loaded
-
-
 def test_fewest_instructions(compilation, start):
     evaluator = start(compilation, 600, 40, objective=Objective.INSTRUCTIONS)
     search = searched(evaluator, Objective.INSTRUCTIONS)
@@ -153,7 +140,7 @@ def test_equal_instruction_counts_are_ordered_by_size():
 
 
 def test_instructions_have_to_be_counted(compilation, start):
-    with pytest.raises(ValueError, match=r"needs Objective\.INSTRUCTIONS\.read"):
+    with pytest.raises(ValueError, match="INSTRUCTIONS"):
         Optimizer(start(compilation), Objective.INSTRUCTIONS).start()
 
 
@@ -210,7 +197,7 @@ def test_results_that_fail_the_check_are_left(compilation, start, tmp_path):
 
 def test_a_check_that_always_fails_is_said_at_once(compilation, start):
     evaluator = start(compilation)
-    with pytest.raises(ValueError, match="without any change fails the check, too: exit code 1"):
+    with pytest.raises(ValueError, match="exit code 1"):
         searched(evaluator, check=command_check("false"))
     assert evaluator.budget.used == 0
 

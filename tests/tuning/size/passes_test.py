@@ -68,8 +68,8 @@ def opt(passes, text=_MODULE, check=True, options=()):
     return subprocess.run(command, input=text, capture_output=True, text=True, check=check)
 
 
-def listed(text=_MODULE):
-    lines = opt("list-call-sites", text).stdout.partition("; ModuleID")[0]
+def listed(text=_MODULE, passes="list-call-sites"):
+    lines = opt(passes, text).stdout.partition("; ModuleID")[0]
     return [json.loads(line) for line in lines.splitlines()]
 
 
@@ -112,18 +112,15 @@ def test_attributes():
 
 
 def test_functions_have_numbers():
-    lines = opt("list-functions").stdout.partition("; ModuleID")[0].splitlines()
     names = ["small", "odr", "weak", "never", "even", "odd", "unoptimised", "main"]
-    functions = [*map(json.loads, lines)]
+    functions = listed(passes="list-functions")
     assert [(each["index"], each["name"]) for each in functions] == [*enumerate(names)]
 
 
-def contents(text: str) -> list[str]:
-    lines = opt("list-functions", text).stdout.partition("; ModuleID")[0].splitlines()
-    return [json.loads(line)["content"] for line in lines]
-
-
 def test_functions_are_known_by_their_content():
+    def contents(text):
+        return [each["content"] for each in listed(text, "list-functions")]
+
     same, other = contents(_TWICE)
     assert same == other
     assert contents(_TWICE.replace("%y", "%z").replace("@f", "@h")) == [same, same]
@@ -155,31 +152,21 @@ define i32 @g(i32 %x) {
 )
 def test_passes_are_left_out_of_functions(skipped, left):
     text = opt(f"set-functions<{skipped}>,function(instcombine,gvn)", _TWICE).stdout
-    functions = re.findall(r"define i32 @(\w)\(.*?\n}\n", text, re.S)
-    bodies = re.findall(r"define i32 @\w\(.*?\n}\n", text, re.S)
-    kept = [name for name, body in zip(functions, bodies, strict=True) if "add i32" in body]
-    assert kept == [*left]
+    functions = re.findall(r"define i32 @(\w)(\(.*?)\n}\n", text, re.S)
+    assert [name for name, body in functions if "add i32" in body] == [*left]
 
 
 def test_the_code_generator_leaves_passes_out_too(compilation, start):
     evaluator = start(compilation)
     evaluator.evaluate_source()
     numbers = list_functions(evaluator)
-    skip = (
-        Change()
-        .adjust({numbers["fold"]: ("codegenprepare",)})
-        .adjust({numbers["fold"]: ("machine-cse",)})
-    )
+    skip = Change().adjust({numbers["fold"]: ("codegenprepare", "machine-cse")})
     none = Change().adjust({numbers["fold"]: ("there-is-no-such-pass",)})
-    every = Change()
-    for name in _OF_THE_CODE_GENERATOR:
-        every = every.adjust(dict.fromkeys(numbers.values(), (name,)))
+    every = Change().adjust(dict.fromkeys(numbers.values(), _OF_THE_CODE_GENERATOR))
     plain, skipped, same, worse = evaluator.evaluate([Change(), skip, none, every])
     assert plain.object.code == same.object.code != worse.object.code
-    others = {"mix", "main"}
-    assert {name: skipped.object.functions[name] for name in others} == {
-        name: plain.object.functions[name] for name in others
-    }
+    for name in ("mix", "main"):
+        assert skipped.object.functions[name] == plain.object.functions[name]
 
 
 _SETTINGS = [*filter(is_setting, function_adjustments())]
@@ -201,14 +188,11 @@ def kernel(tmp_path_factory):
 @pytest.mark.parametrize("setting", _SETTINGS)
 def test_settings_of_all_functions_are_those_of_the_program(kernel, setting):
     evaluator, functions = kernel
-    whole = Change((setting,)) if setting.startswith("-") else attribute(setting)
+    attribute = Change(passes=(f"set-attribute<{setting}>",))
+    whole = Change((setting,)) if setting.startswith("-") else attribute
     each = Change().adjust(dict.fromkeys(functions, (setting,)))
     one, other = evaluator.evaluate([whole, each])
     assert one.object.digest == other.object.digest
-
-
-def attribute(setting):
-    return Change(passes=(f"set-attribute<{setting}>",))
 
 
 def test_most_settings_have_an_effect(kernel):
@@ -272,32 +256,16 @@ def test_the_rest_is_left_out(start, compilation):
     assert promoted.object.code != plain.object.code == before.object.code
 
 
-@pytest.mark.parametrize(
-    "passes",
-    [
-        "skip-rest<1>",
-        "set-functions",
-        "set-functions<>",
-        "set-functions<0>",
-        "set-functions<0=>",
-        "set-functions<x=gvn>",
-        "set-functions<0:=gvn>",
-        "set-functions<*=gvn>",
-        "set-call-sites",
-        "set-call-sites<>",
-        "set-call-sites<3>",
-        "set-call-sites<3=keep>",
-        "set-call-sites<x=inline>",
-        "set-call-sites<-1=inline>",
-        "set-attribute<>",
-        "set-attribute<minsize=1>",
-        "set-attribute<nonsense>",
-        "set-attribute<readonly>",
-        "set-attribute<=1>",
-        "set-attribute<align>",
-        "list-call-sites<1>",
-    ],
-)
+_MALFORMED = """
+skip-rest<1> list-call-sites<1> set-functions set-functions<> set-functions<0> set-functions<0=>
+set-functions<x=gvn> set-functions<0:=gvn> set-functions<*=gvn> set-call-sites set-call-sites<>
+set-call-sites<3> set-call-sites<3=keep> set-call-sites<x=inline> set-call-sites<-1=inline>
+set-attribute<> set-attribute<minsize=1> set-attribute<nonsense> set-attribute<readonly>
+set-attribute<=1> set-attribute<align>
+"""
+
+
+@pytest.mark.parametrize("passes", _MALFORMED.split())
 def test_malformed_passes_are_refused(passes):
     done = opt(passes, check=False)
     assert done.returncode == 1

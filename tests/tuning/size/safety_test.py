@@ -8,10 +8,10 @@ import pytest
 from compiler_gym.tuning.size.compilation import NO_CHANGE, Change
 from compiler_gym.tuning.size.image import read_image
 from compiler_gym.tuning.size.moves import functions_of
-from compiler_gym.tuning.size.optimizer import Optimizer
 from compiler_gym.tuning.size.ranking import function_adjustments, shipped_ranking
 from compiler_gym.tuning.size.safety import FRAME_POINTER, Kind, limits_of
 from compiler_gym.util import llvm_tools
+from tests.tuning.size.conftest import searched
 
 # Nothing but the frame pointer tells mix() where its variables are, which the assembly overwrites.
 _PRESSURE = r"""
@@ -169,9 +169,7 @@ def test_recursion_that_is_a_loop_stays_one(compilation, start):
 
 def test_a_search_keeps_loops(compilation, start):
     compilation.source.write_text(_LOOPS)
-    search = Optimizer(start(compilation, evaluations=60), ranking=shipped_ranking())
-    search.start()
-    search.run()
+    search = searched(start(compilation, evaluations=60), ranking=shipped_ranking())
     assert search.size(search.best) < search.size(search.baseline)
     assert run(search.best.path, limit=128) == run(search.baseline.path)
 
@@ -187,9 +185,7 @@ def test_excluded_functions_stay_as_they_are(compilation, source, start, way):
         keep = '__attribute__((annotate("compiler_gym:keep"))) int main'
         source.write_text(source.read_text().replace("int main", keep))
     evaluator = start(replace(compilation, limits=limits), evaluations=30)
-    search = Optimizer(evaluator, ranking=shipped_ranking())
-    search.start()
-    search.run()
+    search = searched(evaluator, ranking=shipped_ranking())
     assert search.size(search.best) < search.size(search.baseline)
     assert code_of(search.best.path, "main") == code_of(search.baseline.path, "main")
     assert not search.best.change.options and not search.wrong
@@ -202,9 +198,7 @@ def test_excluded_functions_stay_as_they_are(compilation, source, start, way):
 @pytest.mark.parametrize("kind", Kind)
 def test_excluded_kinds_of_decisions(compilation, start, kind):
     limits = limits_of([], without=[kind])
-    search = Optimizer(start(replace(compilation, limits=limits), evaluations=12))
-    search.start()
-    search.run()
+    search = searched(start(replace(compilation, limits=limits), evaluations=12))
     change = search.best.change
     assert search.size(search.best) < search.size(search.baseline)
     assert change.within(limits) == change

@@ -417,11 +417,6 @@ def portfolio_changes() -> tuple[Change, ...]:
     return tuple(dict.fromkeys([*entries, *parts]))
 
 
-def every_change(_: Evaluator) -> list[Change]:
-    """Chooses all entries and parts of the portfolio."""
-    return [*portfolio_changes()]
-
-
 def random_changes(choose: random.Random, count: int) -> Choice:
     """Returns a choice of changes, each with parts, decisions about calls, and passes left out."""
 

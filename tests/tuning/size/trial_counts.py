@@ -3,11 +3,11 @@
 The counts are those of ``codegen/trial_counts.json``, which ``codegen_trials --publish`` writes.
 """
 
-import json
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+
+from tests.tuning.size.trial_totals import Totals
 
 COUNTS = Path(__file__).parent / "codegen" / "trial_counts.json"
 
@@ -17,24 +17,13 @@ _ALL_OF = {"set-functions": "without ", "set-call-sites": "call "}
 _SUMMARY = re.compile(r"^So far: .*$", re.M)
 
 
-def read_counts(path: Path = COUNTS) -> dict[str, Any]:
-    """Returns the counts of the trials."""
-    return json.loads(path.read_text(encoding="utf-8"))
-
-
-def with_counts(text: str, counts: Mapping[str, Any]) -> str:
-    """Returns the document with counts in the last two columns of the tables of options.
-
-    Args:
-        text: The document.
-        counts: ``uses``, ``builds`` and ``options`` have numbers by machine and change, way of
-            linking, and option of clang; ``summary`` is a sentence.
-    """
-    uses = {**counts["uses"], **counts["builds"], **counts["options"]}
+def with_counts(text: str, totals: Totals) -> str:
+    """Returns the document with counts in the last two columns of the tables of options."""
+    uses = {**totals.uses, **totals.builds, **totals.options}
     before, section, rest = text.partition(_SECTION)
     audit, heading, after = rest.partition("\n## ")
     audit = "\n".join(_with_count(line, uses) for line in audit.split("\n"))
-    audit = _SUMMARY.sub(lambda _: f"So far: {counts['summary']}", audit, count=1)
+    audit = _SUMMARY.sub(lambda _: f"So far: {totals}", audit, count=1)
     return "".join([before, section, audit, heading, after])
 
 

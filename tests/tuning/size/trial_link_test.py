@@ -1,7 +1,5 @@
 """The bytes that a linker adds to an object file count as loaded."""
 
-import subprocess
-
 import pytest
 
 from compiler_gym.tuning.size.compilation import Change, Compilation
@@ -20,38 +18,33 @@ int both(int x) { return one(x) + two(x) * here; }
 PLT_ENTRY, RELOCATION, ADDRESS = 16, 24, 8
 
 
-@pytest.fixture(name="compiled")
-def fixture_compiled(tmp_path):
-    """Compiles the source, for x86-64."""
-    source = tmp_path / "source.c"
+@pytest.fixture(name="made")
+def fixture_made(compiled):
+    """Compiles the source, by default for x86-64."""
 
-    def compiled(*options, text=SOURCE):
-        source.write_text(text)
-        words = ["-Oz", "--target=x86_64-linux-gnu", "-fcf-protection=none", *options]
-        path = tmp_path / "source.o"
-        subprocess.run([llvm_tools.clang_path(), *words, "-c", source, "-o", path], check=True)
-        return path
+    def made(*options, text=SOURCE):
+        return compiled(text, "--target=x86_64-linux-gnu", "-fcf-protection=none", *options)
 
-    return compiled
+    return made
 
 
 def loaded(path, *options):
     return trial_linker(options).size(path).loaded
 
 
-def test_tables_of_position_independent_code_count(compiled):
+def test_tables_of_position_independent_code_count(made):
     calls = SOURCE.replace("one(x) + two(x)", "one(x) + one(x + 1)")
-    two = loaded(compiled("-fPIC"), "-fPIC")
-    one = loaded(compiled("-fPIC", text=calls), "-fPIC")
+    two = loaded(made("-fPIC"), "-fPIC")
+    one = loaded(made("-fPIC", text=calls), "-fPIC")
     names = len("two\0") + 24  # In the tables of symbols.
-    difference = read_object(compiled("-fPIC")).all - read_object(compiled("-fPIC", text=calls)).all
+    difference = read_object(made("-fPIC")).all - read_object(made("-fPIC", text=calls)).all
     table = PLT_ENTRY + ADDRESS + RELOCATION
     assert two - one - difference == pytest.approx(table + names, abs=16)
 
 
-def test_programs_have_no_such_tables(compiled):
-    path = compiled()
-    assert read_object(path).all <= loaded(path) < loaded(compiled("-fPIC"), "-fPIC")
+def test_programs_have_no_such_tables(made):
+    path = made()
+    assert read_object(path).all <= loaded(path) < loaded(made("-fPIC"), "-fPIC")
 
 
 @pytest.mark.parametrize(
@@ -69,26 +62,23 @@ def test_the_last_option_decides(options, is_shared):
 
 
 @pytest.mark.parametrize("target", ["aarch64-linux-gnu", "riscv64-linux-gnu", "thumbv7m-none-eabi"])
-def test_other_targets(compiled, tmp_path, target):
-    path = tmp_path / "other.o"
-    words = [llvm_tools.clang_path(), f"--target={target}", "-Oz", "-fPIC", "-c", "-o", path]
-    compiled()  # Writes the source.
-    subprocess.run([*words, tmp_path / "source.c"], check=True)
+def test_other_targets(compiled, target):
+    path = compiled(SOURCE, f"--target={target}", "-fPIC")
     assert loaded(path, "-fPIC") > read_object(path).all
 
 
-def test_hidden_functions_may_be_missing(compiled):
+def test_hidden_functions_may_be_missing(made):
     """They are in another object file of the same library, and are called without a table."""
     text = '__attribute__((visibility("hidden"))) int one(int);' + SOURCE.replace("one(int), ", "")
-    hidden = loaded(compiled("-fPIC", text=text), "-fPIC")
-    assert read_object(compiled("-fPIC", text=text)).all < hidden
-    assert hidden < loaded(compiled("-fPIC"), "-fPIC")
+    hidden = loaded(made("-fPIC", text=text), "-fPIC")
+    assert read_object(made("-fPIC", text=text)).all < hidden
+    assert hidden < loaded(made("-fPIC"), "-fPIC")
 
 
 def test_an_unlinkable_file_is_an_error(tmp_path):
     path = tmp_path / "source.o"
     path.write_bytes(b"no object file")
-    with pytest.raises(LinkError, match=r"cannot be linked alone: .*source\.o"):
+    with pytest.raises(LinkError, match=r"source\.o"):
         loaded(path)
 
 

@@ -1,12 +1,9 @@
-"""Totals of trials: those of a state file, and the published ones of all trials so far."""
+"""Totals of trials, in the form of ``codegen/trial_counts.json`` and of state files."""
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from compiler_gym.util.filesystem import atomic_file_write
 
@@ -14,8 +11,8 @@ _COUNTERS = ("programs", "builds", "options", "uses", "unrecorded")
 _FINDINGS = ("clangs", "disputed", "unwinding", "wrong", "unbuilt")
 
 
-class SeedsError(Exception):
-    """The seeds of some trials are unknown, or would count twice."""
+class FewerTrialsError(Exception):
+    """Some published trials are not among those that would take their place."""
 
 
 @dataclass
@@ -33,12 +30,12 @@ class Totals:
             kind of change.
         runs: Runs of the builds.
         taken_back: Builds that were wrong, and that a search takes back by its stack promise.
-        clangs: Seeds that are wrong without any change, and the modes. These are skipped.
+        clangs: Seeds that are wrong in some mode without any change.
         disputed: Seeds on which compilers disagree without any change, endless programs, and those
             that clang alone does not link.
-        unwinding: Correct results whose unwind tables are wrong at some instruction.
-        wrong: Results that are wrong.
-        unbuilt: Seeds that do not compile or link with changes, and the errors.
+        unwinding: Seeds with correct results whose unwind tables are wrong at some instruction.
+        wrong: Seeds with results that are wrong.
+        unbuilt: Seeds that do not compile or link with changes.
         unrecorded: The number of seeds that early trials found but did not record, by the name of
             the attribute above.
     """
@@ -52,114 +49,43 @@ class Totals:
     uses: Counter[str] = field(default_factory=Counter)
     runs: int = 0
     taken_back: int = 0
-    clangs: list[tuple[int, list[str]]] = field(default_factory=list)
-    disputed: list[int] = field(default_factory=list)
-    unwinding: list[dict[str, Any]] = field(default_factory=list)
-    wrong: list[dict[str, Any]] = field(default_factory=list)
-    unbuilt: list[dict[str, Any]] = field(default_factory=list)
     unrecorded: Counter[str] = field(default_factory=Counter)
+    clangs: list[int] = field(default_factory=list)
+    disputed: list[int] = field(default_factory=list)
+    unwinding: list[int] = field(default_factory=list)
+    wrong: list[int] = field(default_factory=list)
+    unbuilt: list[int] = field(default_factory=list)
 
     @classmethod
-    def read(cls, path: Path, first_seed: int | None = None) -> "Totals":
-        """Returns the totals of a state file.
-
-        Args:
-            path: The state file.
-            first_seed: The first seed of a file that does not record it.
-
-        Raises:
-            SeedsError: If the first seed is unknown, or is not that of the file.
-        """
+    def read(cls, path: Path) -> "Totals":
+        """Returns the totals of a file."""
         facts = json.loads(path.read_text(encoding="utf-8"))
-        recorded = facts.setdefault("first_seed", first_seed)
-        if recorded is None:
-            raise SeedsError(
-                f"{path} does not record its first seed: name the seed that its trials started "
-                "with by --first-seed"
-            )
-        if first_seed not in (None, recorded):
-            raise SeedsError(f"{path} starts with seed {recorded}, not {first_seed}")
-        if "unbuilt" not in facts:
-            # Files of former versions count both as wrong.
-            found = facts.get("wrong", [])
-            facts["wrong"] = [each for each in found if "error" not in each]
-            facts["unbuilt"] = [each for each in found if "error" in each]
-        facts.update({name: Counter(facts.get(name, {})) for name in _COUNTERS})
-        totals = cls(**facts)
-        if totals.tried > totals.next_seed - totals.first_seed:
-            raise SeedsError(
-                f"{path} counts {totals.tried} seeds, which is more than there are from "
-                f"{totals.first_seed} to {totals.next_seed - 1}"
-            )
-        return totals
-
-    @classmethod
-    def of_published(cls, published: Mapping[str, Any]) -> "Totals":
-        """Returns the totals of all published trials.
-
-        Args:
-            published: The published counts, as :meth:`published` returns them.
-        """
-        facts = {name: value for name, value in published.items() if name != "summary"}
-        facts.update({name: Counter(facts[name]) for name in _COUNTERS})
-        seeds = facts.pop("seeds")
-        facts["clangs"] = [(seed, []) for seed in seeds["clangs"]]
-        facts["disputed"] = seeds["disputed"]
-        for name in ("unwinding", "wrong", "unbuilt"):
-            facts[name] = [{"seed": seed} for seed in seeds[name]]
-        return cls(**facts)
+        del facts["summary"]
+        facts |= facts.pop("seeds")
+        return cls(**facts | {name: Counter(facts[name]) for name in _COUNTERS})
 
     def write(self, path: Path) -> None:
         """Replaces the file."""
-        with atomic_file_write(path, fileobj=True, mode="w") as file:
-            json.dump(vars(self), file, indent=1)
-
-    def published(self) -> dict[str, Any]:
-        """Returns what is published: all counts, and the seeds of what was found."""
         facts = {name: value for name, value in vars(self).items() if name not in _FINDINGS}
-        for name in _COUNTERS:
-            facts[name] = dict(sorted(facts[name].items()))
-        seeds = {name: self._seeds(name) for name in _FINDINGS}
-        return {"summary": str(self), **facts, "seeds": seeds}
-
-    def with_trials(self, state: "Totals") -> "Totals":
-        """Returns these published totals with those of a state file.
-
-        Args:
-            state: Trials that continue these, or follow them with seeds of their own.
-
-        Raises:
-            SeedsError: If some seeds would count twice, or would not count any more.
-        """
-        if state.first_seed >= self.next_seed:
-            total = deepcopy(self)
-            total.add(state)
-            total.next_seed = state.next_seed
-            return total
-        if state.first_seed > self.first_seed or not state._has_all_of(self):
-            raise SeedsError(
-                f"expected trials that start with seed {self.next_seed} or later, or that "
-                f"include the published seeds from {self.first_seed} to {self.next_seed - 1}; "
-                f"got seeds from {state.first_seed} to {state.next_seed - 1}"
-            )
-        return state
+        facts |= {name: dict(sorted(facts[name].items())) for name in _COUNTERS}
+        seeds = {name: sorted({*getattr(self, name)}) for name in _FINDINGS}
+        with atomic_file_write(path, fileobj=True, mode="w") as file:
+            json.dump({"summary": str(self), **facts, "seeds": seeds}, file, indent=1)
+            file.write("\n")
 
     def add(self, found: "Totals") -> None:
-        """Adds what was found with other seeds, but not the range of these seeds."""
+        """Adds what was found with another seed, but not that seed to the range."""
         for name, value in vars(found).items():
             if name not in ("first_seed", "next_seed"):
                 setattr(self, name, getattr(self, name) + value)
 
-    def _has_all_of(self, other: "Totals") -> bool:
-        counters = (
-            getattr(other, name) <= getattr(self, name) for name in ("programs", "builds", "uses")
-        )
-        return self.next_seed >= other.next_seed and all(counters)
-
-    @property
-    def tried(self) -> int:
-        """The number of seeds that were tried to the end."""
-        return self.programs.total() + self.found("disputed") + self.found("unbuilt")
+    def check_contains(self, published: "Totals") -> None:
+        """Raises :class:`FewerTrialsError` if some published trials would not count any more."""
+        if self.next_seed < published.next_seed or not published.uses <= self.uses:
+            raise FewerTrialsError(
+                f"expected trials that include the published ones, up to seed "
+                f"{published.next_seed - 1}; got others, up to seed {self.next_seed - 1}"
+            )
 
     def found(self, name: str) -> int:
         """Returns the number of seeds with a finding.
@@ -167,10 +93,7 @@ class Totals:
         Args:
             name: The attribute that lists these findings.
         """
-        return len(self._seeds(name)) + self.unrecorded[name]
-
-    def _seeds(self, name: str) -> Sequence[int]:
-        return sorted({_seed(finding) for finding in getattr(self, name)})
+        return len({*getattr(self, name)}) + self.unrecorded[name]
 
     def __str__(self) -> str:
         taken_back = f"{self.taken_back} builds taken back by the stack promise; "
@@ -186,10 +109,3 @@ class Totals:
             f"{self.found('disputed')} are left out, as they do not end or compilers differ; "
             f"next seed {self.next_seed}."
         )
-
-
-def _seed(finding: Any) -> int:
-    """Returns the seed of an entry of one of the lists."""
-    if isinstance(finding, Mapping):
-        return finding["seed"]
-    return finding if isinstance(finding, int) else finding[0]

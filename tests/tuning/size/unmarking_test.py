@@ -15,8 +15,8 @@ from compiler_gym.tuning.size.evaluator import Evaluation
 from compiler_gym.tuning.size.moves import unmark
 from compiler_gym.tuning.size.object_file import ObjectFile
 from compiler_gym.tuning.size.objective import Objective
-from compiler_gym.tuning.size.optimizer import Optimizer
 from compiler_gym.util import llvm_tools
+from tests.tuning.size.conftest import searched
 
 _ALL, _CONSTANT = ("-force-remove-attribute=" + name for name in ("minsize", "constant:minsize"))
 
@@ -52,14 +52,10 @@ def test_a_search_unmarks_functions(compilation, start):
     for options, stages in ((("-Oz",), ["unmark"]), (("-Os",), [])):
         of_level = replace(compilation, options=options)
         evaluator = start(of_level, evaluations=13, objective=Objective.INSTRUCTIONS)
-        search = Optimizer(evaluator, Objective.INSTRUCTIONS)
-        search.start()
-        search.run()
+        search = searched(evaluator, Objective.INSTRUCTIONS)
         assert [each.name for each in search.stages if each.name == "unmark"] == stages
         assert (_CONSTANT in search.best.change.options) == bool(stages)
-    for_bytes = Optimizer(start(compilation, evaluations=13))
-    for_bytes.start()
-    for_bytes.run()
+    for_bytes = searched(start(compilation, evaluations=13))
     assert "unmark" not in [each.name for each in for_bytes.stages]
 
 

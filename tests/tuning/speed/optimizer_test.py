@@ -43,10 +43,15 @@ def of_size(data):
     return len(data) / 50_000
 
 
-def searched(evaluator, workload, **options):
+def ended(evaluator, workload, **options):
     search = SpeedOptimizer(evaluator, workload, **options)
     search.start()
     search.run()
+    return search
+
+
+def searched(evaluator, workload):
+    search = ended(evaluator, workload)
     search.prove()
     return search
 
@@ -77,10 +82,7 @@ def test_without_a_gain_the_program_of_clang_stays(start):
 
 def test_luck_is_not_enough(start):
     """The winner of the race takes as long as the baseline afterwards."""
-    evaluator = start(24)
-    search = SpeedOptimizer(evaluator, workload := Pretended(of_size))
-    search.start()
-    search.run()
+    search = ended(start(24), workload := Pretended(of_size))
     assert search.leading is not search.baseline
     workload.time_of = lambda data: 0.05
     search.prove()
@@ -90,9 +92,7 @@ def test_luck_is_not_enough(start):
 
 
 def test_a_hurried_proof_has_fewer_runs(start):
-    search = SpeedOptimizer(start(24), Pretended(lambda data: len(data) / 10_000))
-    search.start()
-    search.run()
+    search = ended(start(24), Pretended(lambda data: len(data) / 10_000))
     search.prove(is_hurried=True)
     assert 20 <= len(search.seconds[0]) < 100
     assert search.best is search.leading
@@ -107,9 +107,7 @@ def test_wrong_results_are_left(start):
 
 
 def test_a_program_that_fails_in_the_proof_is_not_the_result(start):
-    search = SpeedOptimizer(start(24), workload := Pretended(of_size))
-    search.start()
-    search.run()
+    search = ended(start(24), workload := Pretended(of_size))
     bad = search.leading.program.read_bytes()
 
     def seconds(program):
@@ -124,14 +122,14 @@ def test_a_program_that_fails_in_the_proof_is_not_the_result(start):
 
 
 def test_baseline_that_does_not_work(start):
-    with pytest.raises(ValueError, match="without any change does not work, either: exit code 1"):
+    with pytest.raises(ValueError, match="exit code 1"):
         SpeedOptimizer(start(24), Pretended(), command_check("false")).start()
 
 
 def test_too_little_time_is_said(start):
     search = SpeedOptimizer(start(24, seconds=10), workload := Pretended())
     workload.seconds = lambda program: 2.0
-    with pytest.raises(ValueError, match=r"A run takes 2 s. In 10 s nothing .* a budget of 2667 s"):
+    with pytest.raises(ValueError, match="2667 s"):
         search.start()
 
 
@@ -143,9 +141,7 @@ def test_hot_loops_and_calls_are_tried(start, monkeypatch, tmp_path):
     tried = []
     evaluate = evaluator.evaluate
     evaluator.evaluate = lambda changes: tried.extend(changes) or evaluate(changes)
-    search = SpeedOptimizer(evaluator, Pretended(), target=tmp_path / "program.o")
-    search.start()
-    search.run()
+    search = ended(evaluator, Pretended(), target=tmp_path / "program.o")
     assert [each.name for each in search.stages[:2]] == ["loops", "calls"]
     assert ((0, ("unroll.count:4",)),) in {each.loops for each in tried}
     assert {((0, True),), ((0, False),)} <= {each.calls for each in tried}

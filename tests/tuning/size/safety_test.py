@@ -70,6 +70,15 @@ def test_assembly_may_use_the_frame_pointer(compilation, start, words, statement
     )
 
 
+def test_assembly_of_32_bits_may_use_the_frame_pointer(compilation, start):
+    function = _PRESSURE.partition("int main")[0].replace("#include <stdio.h>", "")
+    compilation.source.write_text(function % ("", _CLOBBER.replace("rbp", "ebp")))
+    evaluator = start(replace(compilation, options=("-w", "-Oz", "-m32")))
+    baseline = evaluator.evaluate_source()
+    for each in (FRAME_POINTER, "sroa", "-enable-misched=0"):
+        assert adjusted(evaluator, each).object.code == baseline.object.code
+
+
 _TRAITS = {
     "assembly": '__asm__("nop");',
     "label": "void *p = &&l; use(p); l: use(p);",

@@ -9,18 +9,11 @@ from tools import c_library, old_systems
 from tools.third_party import output_of, shared_libraries_of
 
 # What the package asks compiler_gym.util.llvm_tools for.
-_TOOLS = (
-    *("clang", "ld.lld", "llc", "lli", "llvm-as", "llvm-cxxfilt", "llvm-diff"),
-    *(
-        "llvm-dis",
-        "llvm-extract",
-        "llvm-link",
-        "llvm-mca",
-        "llvm-nm",
-        "llvm-objdump",
-        "llvm-reduce",
-    ),
-    *("llvm-size", "llvm-stress", "llvm-strip", "opt"),
+TOOLS = (
+    *("clang", "ld.lld", "llc", "lli", "llvm-as", "llvm-cxxfilt", "llvm-diff", "llvm-dis"),
+    *("llvm-extract", "llvm-link", "llvm-mca", "llvm-nm", "llvm-objcopy", "llvm-objdump"),
+    *("llvm-profdata", "llvm-readelf", "llvm-reduce", "llvm-size", "llvm-stress", "llvm-strip"),
+    "opt",
 )
 # Of compiler-rt, for this machine: what compiler_gym.envs.llvm.benchmarks.sanitizers links with.
 _RUNTIMES = re.compile(
@@ -53,7 +46,7 @@ def files_of(prefix: Path, scratch: Path) -> dict[str, Path]:
         prefix: The folder of the LLVM.
         scratch: A folder for the libraries that are made.
     """
-    files = {f"bin/{name}": (prefix / "bin" / name).resolve(strict=True) for name in _TOOLS}
+    files = {f"bin/{name}": (prefix / "bin" / name).resolve(strict=True) for name in TOOLS}
     libraries = shared_libraries_of(files.values(), leaves=STAND_INS)
     for name in STAND_INS:
         libraries[name] = _stand_in(libraries[name], list(libraries.values()), files, scratch)

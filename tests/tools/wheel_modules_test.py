@@ -11,6 +11,7 @@ from zipfile import ZipFile
 import pytest
 
 from compiler_gym.util.runfiles_path import runfiles_path
+from tools import installed_llvm
 
 TREE = Path(runfiles_path("VERSION")).resolve().parent  # By the link to it.
 (WHEEL,) = runfiles_path().glob("compiler_gym-*.whl")
@@ -26,6 +27,13 @@ def test_no_file_is_left_out():
         missing = paths - set(archive.namelist())
     assert len(paths) > 300
     assert {path for path in missing if not path.startswith(ELSEWHERE)} == set()
+
+
+def test_clang_wheel_has_the_tools_that_modules_name():
+    texts = [path.read_text(encoding="utf-8") for path in TREE.glob("compiler_gym/**/*.py")]
+    named = {name for text in texts for name in re.findall(r'"(llvm-[a-z]+)"', text)}
+    assert "llvm-objdump" in named
+    assert named - set(installed_llvm.TOOLS) == set()
 
 
 def values_of(header: str) -> list[str]:

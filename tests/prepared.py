@@ -38,15 +38,19 @@ _MAX_SECONDS = 280
 
 
 class PreparedInterpreter:
-    """An interpreter that is copied for each run, until the process of the tests ends."""
+    """An interpreter that is copied for each run, until the process of the tests ends.
 
-    def __init__(self) -> None:
+    Args:
+        modules: Further modules that it loads, also of the package itself.
+    """
+
+    def __init__(self, *modules: str) -> None:
         self._environment = _of_python()
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._socket.settimeout(_MAX_SECONDS)
         with theirs:
             fd = theirs.fileno()
-            command = [sys.executable, "-m", "tests.prepared", str(fd)]
+            command = [sys.executable, "-m", "tests.prepared", str(fd), *modules]
             self._process = subprocess.Popen(command, pass_fds=[fd])
 
     def is_usable(self) -> bool:
@@ -61,10 +65,10 @@ class PreparedInterpreter:
         return self._run(request, Path.cwd(), dict(os.environ), stdin)
 
     def run_code(
-        self, code: str, folder: Path, environment: dict[str, str]
+        self, code: str, folder: Path, environment: dict[str, str], stdin: str = ""
     ) -> subprocess.CompletedProcess[str]:
-        """Runs a program in a folder, with an empty standard input."""
-        return self._run({"code": code}, folder, environment, "")
+        """Runs a program in a folder."""
+        return self._run({"code": code}, folder, environment, stdin)
 
     def _run(
         self, request: dict[str, Any], folder: Path, environment: dict[str, str], stdin: str
@@ -128,7 +132,7 @@ def run(request: dict[str, Any], descriptors: list[int]) -> None:
 
 if __name__ == "__main__":
     with socket.socket(fileno=int(sys.argv[1])) as requests:
-        for library in LIBRARIES:
+        for library in (*LIBRARIES, *sys.argv[2:]):
             importlib.import_module(library)
         asked = serve(requests)
     if asked:

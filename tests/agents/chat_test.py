@@ -60,7 +60,7 @@ def test_best_of_several(bench):
 
 def test_unplayable_episode(bench):
     rows = [{"program": PROGRAM, "actions": ["sroaa"], "sizes": [1, 1]}]
-    with pytest.raises(ValueError, match="cannot be played: expected the name of a pass"):
+    with pytest.raises(ValueError, match="cannot be played"):
         [*conversations(bench, rows)]
 
 
@@ -71,7 +71,7 @@ def test_files(bench, tmp_path):
     assert json.loads(line) == rows[0]
     (read,) = parquet.read_table(tmp_path / "a.parquet").to_pylist()
     assert read["messages"][2]["tool_calls"] == rows[0]["messages"][2]["tool_calls"]
-    with pytest.raises(ValueError, match=r"ends in \.jsonl or \.parquet"):
+    with pytest.raises(ValueError, match=r"\.jsonl"):
         write(tmp_path / "a.csv", rows)
 
 
@@ -86,7 +86,7 @@ def test_command(tmp_path, capsys):
     found = json.loads((tmp_path / "chat.jsonl").read_text())
     assert found["instructions"] == 1536
     assert found["messages"][2]["content"].startswith("sroa: ")
-    with pytest.raises(FileNotFoundError, match="expected files episodes"):
+    with pytest.raises(FileNotFoundError, match="episodes"):
         chat(tmp_path / "nothing", tmp_path / "chat.jsonl", best=1)
 
 

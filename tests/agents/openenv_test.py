@@ -86,24 +86,22 @@ def posted(url, name, body=None, headers=()):
 def test_episode(client):
     result = client.reset(split="test", index=5)
     assert "kernels-v0/sha256" in result.observation.text and result.reward is None
+    for wrong, message in (
+        (CompilerAction(tool="apply_passes", passes=["sroaa"]), "Did you mean sroa"),
+        (CompilerAction(tool="undo", name="x"), "expected the arguments of undo"),
+    ):
+        observation = client.step(wrong).observation
+        assert observation.is_error and message in observation.text
     result = client.step(CompilerAction(tool="try_sequences", sequences=[GOOD], apply_best=True))
     assert result.observation.instructions < result.observation.instructions_oz
     assert result.observation.passes_left == 1_000 - len(GOOD) * 2 and not result.done
     state = client.state()
-    assert state.step_count == 1 and state.program.endswith("sha256") and state.passes == GOOD
+    assert state.step_count == 3 and state.program.endswith("sha256") and state.passes == GOOD
     result = client.step(CompilerAction(tool="submit"))
     assert result.done and 1 < result.reward < 2
     assert result.observation.metadata == {"verified": True}
     assert client.reset(seed=3).observation.calls_left == 30
     assert client.state().split == "train"
-
-
-def test_wrong_actions_are_answered(client):
-    client.reset(split="test", index=5)
-    observation = client.step(CompilerAction(tool="apply_passes", passes=["sroaa"])).observation
-    assert observation.is_error and "Did you mean sroa" in observation.text
-    observation = client.step(CompilerAction(tool="undo", name="x")).observation
-    assert observation.is_error and "expected the arguments of undo" in observation.text
 
 
 def test_tasks(url):

@@ -8,12 +8,6 @@ from compiler_gym.agents.texts import kept_symbols
 from compiler_gym.agents.verify import verify
 from compiler_gym.agents.workbench import Workbench
 
-UNDEFINED = """\
-#include <limits.h>
-#include <stdio.h>
-static int is_less(int x) { return x < x + 1; }
-int main(void) { volatile int x = INT_MAX; printf("%d\\n", is_less(x)); return 0; }
-"""
 RANDOM = """\
 #include <stdio.h>
 #include <time.h>
@@ -122,12 +116,6 @@ def test_deleted_symbol_gets_no_reward(bench):
     assert not verdict.has_run
 
 
-def test_undefined_behaviour_gets_no_reward(verdict_of):
-    assert verdict_of(UNDEFINED, ["sroa"]).is_right
-    verdict = verdict_of(UNDEFINED, ["sroa", "instcombine", "inline", "instcombine"])
-    assert verdict.problems[0].startswith("Wrong output")
-
-
 def test_endless_program_gets_no_reward(compiler):
     """C++ lets compilers delete the loop."""
     bench = Workbench(compiler, Limits(run_seconds=0.1), may_run=True)
@@ -161,13 +149,15 @@ def test_program_that_fails_without_passes_gets_no_reward(verdict_of, source):
         'fprintf(stderr, "%d", is_less(x)); return 0;',
         'FILE* file = fopen("a file", "w"); fprintf(file, "%d", is_less(x)); return fclose(file);',
         'int y = x; __builtin_assume(y == 4); printf("%d", y); return 0;',
+        'printf("%d", is_less(x)); return 0;',
     ],
-    ids=["exit status", "stderr", "file", "assumption"],
+    ids=["exit status", "stderr", "file", "assumption", "stdout"],
 )
 def test_all_output_is_compared(verdict_of, statement):
     source = PRINTS_OVERFLOW % statement
     assert verdict_of(source, ["sroa"]).is_right
-    assert not verdict_of(source, ["sroa", "instcombine", "inline", "instcombine", "gvn"]).is_right
+    verdict = verdict_of(source, ["sroa", "instcombine", "inline", "instcombine", "gvn"])
+    assert verdict.problems and not verdict.is_right
 
 
 def test_no_state_is_kept_between_runs(verdict_of):
@@ -183,12 +173,13 @@ def test_no_state_is_kept_between_runs(verdict_of):
     assert verdict_of(source, ["sroa"]).is_right
 
 
-def test_unstable_output_gets_no_reward(verdict_of):
-    assert verdict_of(RANDOM).problems[0].startswith("Wrong output")
-
-
-def test_exhausted_memory_gets_no_reward(verdict_of):
-    assert verdict_of(GREEDY).problems[0].startswith("Runtime error (1) of the unoptimised")
+@pytest.mark.parametrize(
+    ("source", "problem"),
+    [(RANDOM, "Wrong output"), (GREEDY, "Runtime error (1) of the unoptimised")],
+    ids=["unstable output", "exhausted memory"],
+)
+def test_program_without_passes_gets_no_reward(verdict_of, source, problem):
+    assert verdict_of(source).problems[0].startswith(problem)
 
 
 def test_broken_module_is_refused(make_bench, fails):

@@ -2,7 +2,6 @@
 
 from tests.cli.conftest import (  # noqa: F401, pytest finds fixtures here.
     environment,
-    fixture_fails,
     fixture_interrupt,
     fixture_prepared,
     fixture_program_c,

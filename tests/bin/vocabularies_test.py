@@ -129,14 +129,12 @@ class TestInst2vec:
     def test_checksum(self, index):
         vocabulary = publish(index, INST2VEC, inst2vec_members())
         wheel = replace(vocabulary.wheel, sha256="0" * 64)
-        with pytest.raises(
-            DownloadFailed, match=r"(?s)Cannot download compiler_gym 0\.2\.5.*(?i:hash)"
-        ):
+        with pytest.raises(DownloadFailed, match=r"(?i)hash"):
             download_vocabulary(replace(vocabulary, wheel=wheel))
         assert not vocabulary.is_there
 
     def test_no_network(self, index):
-        with pytest.raises(DownloadFailed, match=r"Cannot download compiler_gym 0\.2\.5"):
+        with pytest.raises(DownloadFailed, match=r"0\.2\.5"):
             download_vocabulary(INST2VEC)
 
     def test_files_of_the_user_are_kept(self, index):
@@ -160,7 +158,7 @@ class TestIr2vec:
 
     def test_malformed(self, index):
         members = {"ir2vec/seedEmbeddingVocab.txt": TEXT.replace("xor:", "eor:")}
-        with pytest.raises(DownloadFailed, match="missing, or not known: eor"):
+        with pytest.raises(DownloadFailed, match="eor"):
             download_vocabulary(publish(index, IR2VEC, members))
         assert find_ir2vec_vocabulary() == SHIPPED
 

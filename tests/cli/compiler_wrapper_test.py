@@ -270,33 +270,6 @@ def test_better_results_replace_worse_ones(folder, monkeypatch):
     assert log()[2][5] == "ended by the time limit after 0 evaluations" and log()[3][5] == ""
 
 
-def test_unknown_variables_are_errors(folder, monkeypatch):
-    monkeypatch.setenv("COMPILER_GYM_EVALUATION", "3")
-    done = compile("-O2", "-c", "unit.c", check=False)
-    assert done.returncode == 1 and not (folder / "unit.o").exists()
-    assert "Did you mean COMPILER_GYM_EVALUATIONS" in done.stderr
-
-
-@pytest.mark.parametrize(
-    ("variable", "value", "said"),
-    [
-        ("COMPILER_GYM_BUDGET", "soon", ": 'soon' is not a time: write 60s, 2m or 500ms"),
-        ("COMPILER_GYM_EVALUATIONS", "-3", ": expected a number such as 40, got '-3'"),
-        ("COMPILER_GYM_MAX_STACK_GROWTH", "1k", ": expected a number such as 32, got '1k'"),
-        ("COMPILER_GYM_WITHOUT", "calls,frames", ": expected some of frame-pointers, functions,"),
-        ("COMPILER_GYM_EXCLUDE", "f(int)", ", COMPILER_GYM_EXCLUDE_FROM: expected a function or"),
-        ("COMPILER_GYM_LEVEL", "-O9", " is '-O9', but has to be -Os or -Oz"),
-        ("COMPILER_GYM_POLICY", "corset", ": There is no file corset, and no policy of that name"),
-    ],
-)
-def test_mistyped_settings(folder, monkeypatch, variable, value, said):
-    monkeypatch.setenv(variable, value)
-    done = compile("-Oz", "-c", "unit.c", check=False)
-    assert done.returncode == 1
-    assert done.stderr.startswith(f"compiler-gym: {variable}{said}")
-    assert not (folder / "unit.o").exists()
-
-
 _NAMES = ("first", "second")
 
 # Frame pointers and inlining decisions make both functions smaller.
@@ -345,25 +318,6 @@ def test_exclusions(folder, monkeypatch):
     # Each set of exclusions has results of its own.
     assert changed() == {"first", "second"}
     assert [words[0] for words in all_lines()] == ["search"] * 5 + ["clang", "kept"]
-
-
-@pytest.mark.parametrize(
-    ("objective", "why"),
-    [
-        ("linked", "the size of a program is known when all of it is linked"),
-        ("runtime", "one source is no program that could be run"),
-        ("speed", "there is no such objective"),
-    ],
-)
-def test_unsupported_objectives(folder, monkeypatch, objective, why):
-    monkeypatch.setenv("COMPILER_GYM_OBJECTIVE", objective)
-    done = compile("-Oz", "-c", "unit.c", check=False)
-    said = f"compiler-gym: COMPILER_GYM_OBJECTIVE is '{objective}', but has to be "
-    assert done.returncode == 1
-    assert done.stderr.startswith(f"{said}all, text or instructions: {why}")
-    assert not (folder / "unit.o").exists()
-    # What is not searched has no objective.
-    compile("-O2", "-c", "unit.c")
 
 
 def test_policy(folder, monkeypatch):

@@ -7,11 +7,24 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 
 import pytest
 
 from tests.prepared import PreparedInterpreter
 from tests.processes import descendants, is_asleep, is_running, wait_until
+
+# A source of a project, with something to gain in each function.
+UNIT = """
+static unsigned work(unsigned x) {
+  unsigned sum = NUMBER;
+  for (int i = 0; i < 100; i++) sum = (sum ^ (x >> i % 32)) * 31u + (sum << 7 | sum >> 25);
+  return sum;
+}
+static unsigned twice(unsigned x) { return work(x) ^ work(x + 2); }
+unsigned unit_NUMBER(unsigned x) { return twice(x) + work(x + 1) * work(x * 5); }
+unsigned more_NUMBER(unsigned x) { return work(twice(x)) - unit_NUMBER(x); }
+"""
 
 
 def command(*arguments: str, module: str = "compiler_gym") -> list[str]:
@@ -68,30 +81,6 @@ def fixture_fails(run):
     return fails
 
 
-@pytest.fixture(name="refused")
-def fixture_refused(environment, capsys, monkeypatch):
-    """Runs the program in this process, which is to refuse its arguments, and returns the reason.
-
-    That saves the time that a process takes to begin.
-    """
-
-    def refused(*arguments, code=1):
-        from compiler_gym.cli.app import main
-
-        monkeypatch.setattr(sys, "argv", ["compiler-gym", *map(str, arguments)])
-        handler = signal.getsignal(signal.SIGINT)
-        try:
-            with pytest.raises(SystemExit) as ended:
-                main()
-        finally:
-            signal.signal(signal.SIGINT, handler)
-        (line,) = capsys.readouterr().err.splitlines()
-        assert ended.value.code == code, line
-        return line
-
-    return refused
-
-
 @pytest.fixture(name="interrupt")
 def fixture_interrupt(environment):
     """Starts the program, presses Ctrl-C, checks what is left, and returns what it printed.
@@ -130,6 +119,18 @@ def fixture_interrupt(environment):
         return printed.read_text()
 
     return interrupt
+
+
+@contextmanager
+def serving(*arguments, module="compiler_gym"):
+    """Starts a program that serves, and returns its process and the address that it prints."""
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    words = command(*arguments, module=module)
+    with subprocess.Popen(words, start_new_session=True, **pipes) as process:
+        try:
+            yield process, process.stdout.readline().split()[-1]
+        finally:
+            process.kill()
 
 
 class Terminal:

@@ -7,63 +7,15 @@ import sys
 
 import pytest
 
-from compiler_gym import COMPILER_GYM_ENVS, __version__
 from tests.cli.conftest import command
 
 
-def test_environments(run):
-    lines = run("describe").stdout.splitlines()
-    assert [line.split()[0] for line in lines[1:]] == COMPILER_GYM_ENVS
-    rows = json.loads(run("describe", "--json").stdout)
-    assert rows[1] == {
-        "environment": "llvm-ic-v0",
-        "observation": None,
-        "reward": "IrInstructionCountOz",
-    }
-
-
-def test_overview_at_80_columns(run):
-    text = run("describe", "llvm-autophase-ic-v0").stdout
-    for expected in (
-        "default program      benchmark://kernels-v0/sha256",
-        "default observation  Autophase",
-        "default reward       IrInstructionCountOz",
-        "Autophase                 int64[56]",
-        "benchmark://kernels-v0",
-    ):
-        assert expected in text
-    assert "\x1b" not in text
-    tables = text.partition("Observations of")[2]
-    assert max(map(len, tables.splitlines())) <= 80
-
-
 def test_parts(run):
-    (row,) = json.loads(run("describe", "llvm-v0", "actions", "--like", "SROA", "--json").stdout)
-    assert row["action"] == "function(sroa)"
-    assert "sroa" in run("describe", "llvm-v0", "actions", "--like", "sroa").stdout
     legacy = run("describe", "llvm-v0", "actions", "--action-space", "Legacy124", "--json")
     assert len(json.loads(legacy.stdout)) == 124
-    assert run("describe", "llvm-v0", "rewards", "--like", "zzz").stdout == (
-        "No rewards like 'zzz'.\n"
-    )
     everything = json.loads(run("describe", "llvm-v0", "--json").stdout)
     assert sorted(everything) == ["actions", "datasets", "observations", "rewards"]
     assert {row["observation"] for row in everything["observations"]} >= {"Ir", "Autophase"}
-
-
-def test_wrong_arguments(fails):
-    assert "Did you mean llvm-v0" in fails("describe", "llvm-vo")
-    assert "'actions', 'observations'" in fails("describe", "llvm-v0", "action", code=2)
-    assert "Did you mean 'describe'?" in fails("descibe", code=2)
-    line = fails("describe", "--jsn", code=2)
-    assert line.startswith("compiler-gym describe: No such option: --jsn")
-    assert line.endswith("See compiler-gym describe --help")
-
-
-def test_help_and_version(run):
-    text = run("--help").stdout
-    assert "Examples:" in text and "search program.c" in text
-    assert run("--version").stdout == f"compiler-gym {__version__}\n"
 
 
 def test_closed_output():

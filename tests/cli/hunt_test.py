@@ -4,7 +4,6 @@ import json
 import os
 import re
 import stat
-from pathlib import Path
 
 import pytest
 
@@ -63,13 +62,3 @@ def test_ctrl_c_cleans_up_and_prints_partial_results(interrupt, program_c, endle
     assert re.search(r"^\d+ trials? in ", stdout, re.M)
     assert "2 trials under way given up" in stdout
     assert os.listdir(scratch) == []
-
-
-def test_wrong_arguments(fails, program_c, environment):
-    assert "There is no file none/opt" in fails("hunt", program_c.name, "--opt", "none/opt")
-    assert "Did you mean benchmark://kernels-v0" in fails("hunt", "benchmark://kernel-v0")
-    assert "'--guided'" in fails("hunt", "--guided", "2", code=2)
-    assert "no passes" in fails("hunt", program_c.name, "--passes", "")
-    misspelt = fails("hunt", program_c.name, "--passes", "sroa,gvnn")
-    assert "There is no pass 'gvnn'. Did you mean gvn" in misspelt
-    assert not Path("hunt").exists()

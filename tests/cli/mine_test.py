@@ -63,11 +63,3 @@ def test_ctrl_c_leaves_nothing(interrupt, sort_c, environment, monkeypatch):
 def test_a_misspelt_program(run):
     done = run("mine", "sha265", *_ONLY, code=1)
     assert "Did you mean benchmark://kernels-v0/sha256" in done.stdout
-
-
-def test_mistakes_name_the_remedy(refused, sort_c, environment):
-    assert "Did you mean without licm" in refused("mine", sort_c.name, "--only", "without lcm")
-    assert "try cmake -DCMAKE_EXPORT" in refused("mine", "compile_commands.json")
-    assert "which has no bin/clang" in refused("mine", sort_c.name, "--other-llvm", "none")
-    (environment / "compile_commands.json").write_text("{}")
-    assert not (environment / "mine").exists()

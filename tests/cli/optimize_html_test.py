@@ -51,27 +51,3 @@ def test_numbers_equal_the_result(run, environment, source):
     for each in result["functions"]:
         assert f" {each['name']}: {each['before']} → {each['after']} bytes " in text
     assert text.endswith(" -o '<b>&amp;'\"'\"'.o'")
-
-
-def test_linked_program(run, environment, source):
-    few = ("--objective", "linked", "--evaluations", "2")
-    (result,) = json.loads(run("optimize", source, *few, "--html", "p.html", "--json").stdout)
-    page = (environment / "p.html").read_text(encoding="utf-8")
-    before, after = result["linked"]["before"], result["linked"]["after"]
-    assert f">Before: {before['loaded']:,} bytes<" in page
-    assert f">After: {after['loaded']:,} bytes<" in page
-
-
-def test_unsupported_pages(fails, environment, source):
-    page = ("--html", "page.html")
-    assert "--html is for programs that are to be small" in fails(
-        "optimize", source, *page, "--objective", "runtime", code=2
-    )
-    assert "--html is for one program, got several" in fails(
-        "optimize", source, "sha256", *page, code=2
-    )
-    (environment / "folder").mkdir()
-    assert "folder is a folder: name the file, as --html folder/x.html" in fails(
-        "optimize", source, "--html", "folder"
-    )
-    assert not (environment / "page.html").exists()

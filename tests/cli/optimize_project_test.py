@@ -86,19 +86,6 @@ def test_other_languages_are_left(run, project, environment):
     }
 
 
-def test_options_that_do_not_go_together(refused, project):
-    path = project("a.c")
-    assert "--check is for programs that are named one by one" in refused(
-        "optimize", path, "--check", "true", code=2
-    )
-    assert "expected compile_commands.json alone, got 2 arguments" in refused(
-        "optimize", path, "a.c", code=2
-    )
-    assert "--ray is for all sources of a project" in refused(
-        "optimize", "a.c", "--ray", "local", code=2
-    )
-
-
 def test_ctrl_c_keeps_finished_object_files(interrupt, project, environment):
     path = project("b.cc", "long.c")
     first = environment / "objects" / "x" / "b.cc.o"

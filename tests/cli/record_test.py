@@ -67,18 +67,6 @@ def test_conversations(run, program_c, environment):
     assert (environment / "recorded" / "chat.parquet").is_file()
 
 
-def test_wrong_arguments(fails, program_c, environment):
-    error = fails("record", "kernel-v0")
-    assert "no program or dataset 'kernel-v0'. Did you mean kernels-v0?" in error
-    assert "Did you mean sha256?" in fails("record", "sha25")
-    assert "Did you mean Autophase" in fails("record", program_c.name, "--observation", "Autophas")
-    assert "expected an observation that is the same each time, got Runtime" in fails(
-        "record", program_c.name, "--observation", "Runtime"
-    )
-    (environment / "actions.txt").write_text("mem2rg")
-    assert "Did you mean mem2reg?" in fails("record", program_c.name, "--actions", "actions.txt")
-
-
 def test_failing_episode(run, program_c, environment):
     done = run("record", program_c.name, "--episodes", "1", "--tries", "1", "--steps", "100000",
                "--timeout", "1", "--jobs", "1", code=1)  # fmt: skip

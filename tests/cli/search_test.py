@@ -66,17 +66,6 @@ def test_passes_without_effect_are_removed():
         assert game.commandline.count("mem2reg") == 1
 
 
-def test_wrong_arguments(fails, environment):
-    assert "Did you mean benchmark://kernels-v0/sha256?" in fails("search", "sha257")
-    assert "There is no file none.c" in fails("search", "none.c")
-    assert "several programs called json" in fails("search", "json", "json", code=2)
-    assert "'--jobs'" in fails("search", "--jobs", "0", code=2)
-    assert "'instructions', 'bytes'" in fails("search", "--goal", "size", code=2)
-    (environment / "program.s").write_text("")
-    assert "has to end in .bc, .ll, .c" in fails("search", "program.s")
-    assert os.listdir(environment) == ["program.s"]
-
-
 def test_mutate_changes_a_copy():
     rng = random.Random(0)
     sequence = [1, 2, 3]

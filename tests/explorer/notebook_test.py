@@ -72,7 +72,7 @@ def test_a_notebook_shows_the_page_in_the_cell(env, opened, monkeypatch):
 def test_states_that_cannot_be_repeated(opened):
     with LlvmEnv(target_triple="riscv64-linux-gnu") as env:
         env.reset(benchmark="benchmark://kernels-v0/bitops")
-        with pytest.raises(ValueError, match="expected a state that the explorer"):
+        with pytest.raises(ValueError, match="explorer"):
             env.explore()
     assert opened == []
 

@@ -195,5 +195,5 @@ def test_other_files_beside_clang(llvm, name):
     path = llvm / name
     path.parent.mkdir(exist_ok=True)
     path.write_text("int secret;\n")
-    with pytest.raises(ExplorerError, match="expected #include of headers of the system"):
+    with pytest.raises(ExplorerError, match="#include"):
         compile_text(f'#include "{path}"\n')

@@ -235,10 +235,3 @@ def test_ten_visitors_at_once(client):
     for number in (0, 3, 9):
         assert visit(number) == at_once[number]
     assert all(f" {number}" in found["ir"] for number, (found, *_) in enumerate(at_once[1:], 1))
-
-
-def test_server_without_states_makes_them_again(client):
-    """A link names the program by its text and the state by its actions."""
-    missing = {"program": "source-0123456789abcdef", "actions": [SROA]}
-    answer = client.call("path", missing, code=410)
-    assert answer["kind"] == "unknown program"

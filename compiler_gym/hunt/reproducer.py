@@ -82,7 +82,7 @@ run() { # PROGRAM: leaves what it prints in PROGRAM.out
   # CONFINE is the path of compiler_gym-confine, which also keeps the program from all files.
   (
     [ -z "$CONFINE" ] || exec env -i PATH="$PATH" here="$here" ASAN_OPTIONS="$ASAN_OPTIONS" \\
-      "$CONFINE" --folder="$work/run" --read="$work/$1" --read="$here" --any_addresses \\
+      "$CONFINE" --folder="$work/run" --read="$work/$1" {readable} --any_addresses \\
       {run_limits} -- /bin/sh -c {command}
     ulimit -f 131072; ulimit -t {run_cpu_seconds}
     exec timeout --foreground {run_seconds} /bin/sh -c {command}
@@ -229,9 +229,16 @@ class Reproducer:
                 "guards": " ".join(self.guards),
                 "level": self.level,
                 "stdin": places.get(str(self.run.stdin), "/dev/null"),
+                "readable": " ".join(self._readable(places)),
                 "command": shlex.quote(command),
             },
         )
+
+    def _readable(self, places: Mapping[str, str]) -> list[str]:
+        """Returns options for what the run may read: files beside the script, and folders."""
+        assert self.run is not None
+        named = [each for each in self.run.named_paths if each.is_dir()]
+        return [f"--read={each}" for each in [*places.values(), *map(shlex.quote, map(str, named))]]
 
 
 def _filled(template: str, values: Mapping[str, object]) -> str:

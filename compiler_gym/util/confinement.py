@@ -9,7 +9,9 @@ import contextlib
 import errno
 import functools
 import os
+import re
 import select
+import shlex
 import shutil
 import signal
 import tempfile
@@ -31,6 +33,10 @@ _GRACE_SECONDS = 60
 _PROBE_SECONDS = 60
 
 _MIB = 1 << 20
+_MOST_COPIED_BYTES = 1 << 30
+
+# A file or folder that a command names. Quotes end a name.
+_ABSOLUTE_PATH = re.compile(r"(?<![\w$}])/[^\s'\"<>|&;()]+")
 
 MODE_VARIABLE = "COMPILER_GYM_CONFINEMENT"
 """Names the means to do without, for tests: ``no-namespaces``, ``no-landlock`` or both."""
@@ -218,11 +224,12 @@ def run_confined(
             removed afterwards. What the program leaves there is not to be trusted: read it with
             :func:`read_left_file`.
         readable: Files and folders that it may read, besides programs, libraries and headers of the
-            system.
+            system. Too wide folders are left out; see ``compiler_gym-confine --help``.
         env: The environment variables. By default ``PATH``, ``HOME``, ``TMPDIR`` and ``LANG``.
             Variables of this process are never passed.
-        stdin: The standard input: bytes, or a file.
-        stdout: A file for the standard output. It is limited as all files.
+        stdin: The standard input: bytes, or a file, which is copied.
+        stdout: A file for the standard output, which is written at the end of the run. It is
+            limited as all files.
         network: Whether it may use the network.
         any_addresses: Whether it may reserve any number of addresses, as sanitizers do. The limit
             of the memory holds.
@@ -243,7 +250,7 @@ def run_confined(
         folder = folder.absolute()
         report = stack.enter_context(_report())
         source = stack.enter_context(_input(stdin))
-        sink = stack.enter_context(_memory_file()) if stdout is None else stdout
+        sink = stack.enter_context(_memory_file())
         errors = stack.enter_context(_memory_file())
         flags = ["--network"] * network + ["--any_addresses"] * any_addresses + _modes()
         process = stack.enter_context(
@@ -254,7 +261,7 @@ def run_confined(
                     f"--report={report.write}",
                     *limits.arguments(),
                     *flags,
-                    *_readable([Path(words[0]), *readable]),
+                    *(f"--read={path.absolute()}" for path in [Path(words[0]), *readable]),
                     "--",
                     *words,
                 ],
@@ -269,7 +276,10 @@ def run_confined(
         report.read(limits.seconds + _GRACE_SECONDS)
         code = process.wait()
         printed = b"" if stdout else _content(sink)
-        return report.run(words, code, printed, _content(errors), limits)
+        done = report.run(words, code, printed, _content(errors), limits)
+        if stdout is not None:
+            _copy(sink, stdout)
+        return done
 
 
 def default_environment(folder: Path) -> dict[str, str]:
@@ -277,15 +287,24 @@ def default_environment(folder: Path) -> dict[str, str]:
     return {"PATH": _PATH, "HOME": str(folder), "TMPDIR": str(folder), "LANG": "C.UTF-8"}
 
 
-def _readable(paths: Sequence[Path]) -> Iterator[str]:
-    """Returns arguments for paths, and for the paths that links lead to."""
-    for path in paths:
-        # Programs have devices of their own: /dev/stdout is another file for each process.
-        if path.is_relative_to("/dev") and not path.is_relative_to("/dev/shm"):
-            continue
-        yield f"--read={path.absolute()}"
-        if path.resolve() != path.absolute():
-            yield f"--read={path.resolve()}"
+def paths_named_by(command: str) -> list[Path]:
+    """Returns the files and folders that a command of a shell names by absolute paths."""
+    named = _ABSOLUTE_PATH.findall(command)
+    for word in _words(command):
+        start = word.find("/")
+        if start == 0 or (start > 0 and word.startswith("-")):
+            named.append(word[start:])
+    return [path for path in map(Path, dict.fromkeys(named)) if os.path.exists(path)]
+
+
+def _words(command: str) -> list[str]:
+    """Returns the words of a command of a shell, with blanks where they are quoted."""
+    words = shlex.shlex(command, posix=True, punctuation_chars=True)
+    words.whitespace_split = True
+    try:
+        return list(words)
+    except ValueError:  # A quotation mark without another one, as in a comment.
+        return []
 
 
 def confining_program() -> Path:
@@ -366,6 +385,14 @@ def _input(stdin: bytes | BinaryIO) -> Iterator[BinaryIO]:
 
 def _content(file: BinaryIO) -> bytes:
     return os.pread(file.fileno(), os.fstat(file.fileno()).st_size, 0)
+
+
+def _copy(source: BinaryIO, target: BinaryIO) -> None:
+    """Copies a file of memory to the end of another file."""
+    target.flush()
+    position = 0
+    while count := os.sendfile(target.fileno(), source.fileno(), position, _MOST_COPIED_BYTES):
+        position += count
 
 
 class _Report:

@@ -38,7 +38,6 @@ constexpr char kConfinedVariable[] = "COMPILER_GYM_CONFINED";
 // Means to do without, for tests: see compiler_gym/util/confinement.py.
 constexpr char kModesVariable[] = "COMPILER_GYM_CONFINEMENT";
 
-constexpr size_t kMostReadable = 100;
 constexpr size_t kMaxReportBytes = 65536;
 // The confining program ends soon after the command's time. This is for a machine under load.
 constexpr std::chrono::seconds kGrace(20);
@@ -59,35 +58,23 @@ fs::path confiningProgram() {
   return fs::read_symlink("/proc/self/exe").parent_path() / kProgram;
 }
 
-// Adds a path, and what it leads to, if it exists. The root is not meant to be read as a whole, and
-// commands have devices of their own: /dev/stdout is another file for each process.
-void addExisting(const std::string& path, std::set<std::string>& paths) {
-  const llvm::StringRef name(path);
-  if (name == "/dev" || (name.starts_with("/dev/") && !name.starts_with("/dev/shm/"))) return;
-  boost::system::error_code error;
-  const fs::path real = fs::canonical(path, error);
-  if (error || real == "/" || paths.size() >= kMostReadable) return;
-  paths.insert(fs::path(path).lexically_normal().string());
-  paths.insert(real.string());
-}
-
 // Adds the path that a word of a shell names: all of it, or behind "=" or the letter of an option.
 void addNamed(llvm::StringRef word, std::set<std::string>& paths) {
   const size_t slash = word.find('/');
   if (slash == llvm::StringRef::npos) return;
   if (slash == 0 || word.starts_with("-") || word.take_front(slash).ends_with("=")) {
-    addExisting(word.drop_front(slash).str(), paths);
+    paths.insert(word.drop_front(slash).str());
   }
 }
 
-// Returns the files and folders that exist and that a command names by absolute paths.
-std::set<std::string> readableOf(const Command& command, const std::string& commandline) {
+// Returns the files and folders that a command names by absolute paths. Some may not exist.
+std::set<std::string> namedBy(const Command& command, const std::string& commandline) {
   std::set<std::string> paths;
   for (const std::string& file : command.infile()) {
-    if (llvm::StringRef(file).starts_with("/")) addExisting(file, paths);
+    if (llvm::StringRef(file).starts_with("/")) paths.insert(file);
   }
   for (const auto& [name, value] : command.env()) {
-    if (llvm::StringRef(value).starts_with("/")) addExisting(value, paths);
+    if (llvm::StringRef(value).starts_with("/")) paths.insert(value);
   }
   llvm::BumpPtrAllocator memory;
   llvm::StringSaver saver(memory);
@@ -121,7 +108,7 @@ std::vector<std::string> confinementOf(const Command& command, const LocalShellC
   words.push_back("--folder=" + fs::absolute(folder).string());
   words.push_back("--seconds=" + std::to_string(shell.timeoutSeconds()));
   words.insert(words.end(), std::begin(kLimits), std::end(kLimits));
-  for (const std::string& path : readableOf(command, shell.commandline())) {
+  for (const std::string& path : namedBy(command, shell.commandline())) {
     words.push_back("--read=" + path);
   }
   llvm::SmallVector<llvm::StringRef, 2> modes;

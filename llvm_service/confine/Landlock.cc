@@ -70,13 +70,14 @@ bool allow(int ruleset, const char* path, uint64_t access) {
 
 bool allowAll(int ruleset, const Options& options, int version) {
   const uint64_t everything = handledFiles(version) & ~kMakeDevices & ~kDeviceControl;
-  bool isAdded = allow(ruleset, options.folder, everything) && allow(ruleset, "/proc/self", kRead);
+  bool isAdded =
+      allow(ruleset, options.folder.real, everything) && allow(ruleset, "/proc/self", kRead);
   for (const char* path : kSystemFiles) isAdded = isAdded && allow(ruleset, path, kRead);
   for (const char* path : kDevices) {
     isAdded = isAdded && allow(ruleset, path, kReadFile | kWriteFile);
   }
   for (int i = 0; i < options.readableCount; ++i) {
-    isAdded = isAdded && allow(ruleset, options.readable[i], kRead);
+    isAdded = isAdded && allow(ruleset, options.readable[i].real, kRead);
   }
   return isAdded;
 }

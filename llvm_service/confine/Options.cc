@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "llvm_service/confine/Readable.h"
+
 namespace compiler_gym::confine {
 
 namespace {
@@ -42,12 +44,12 @@ bool parseOption(const char* argument, Options* options) {
     return options->report > 2;
   }
   if (const char* value = valueOf(argument, "--folder")) {
-    options->folder = value;
+    options->folder.name = value;
     return *value == '/';
   }
   if (const char* value = valueOf(argument, "--read")) {
-    if (*value != '/' || options->readableCount == kMaxReadable) return false;
-    options->readable[options->readableCount++] = value;
+    if (*value != '/') return false;
+    options->readable[options->readableCount++] = {value, nullptr};
     return true;
   }
   const struct {
@@ -58,7 +60,8 @@ bool parseOption(const char* argument, Options* options) {
                {"--any_addresses", &options->limitAddresses, false},
                {"--no_namespaces", &options->namespaces, false},
                {"--no_landlock", &options->landlock, false},
-               {"--probe", &options->isProbe, true}};
+               {"--probe", &options->isProbe, true},
+               {"--help", &options->isHelp, true}};
   for (const auto& each : flags) {
     if (strcmp(argument, each.name) == 0) {
       *each.flag = each.value;
@@ -72,6 +75,8 @@ bool parseOption(const char* argument, Options* options) {
 
 bool parseOptions(int argc, char** argv, Options* options) {
   int next = 1;
+  options->readable = static_cast<NamedPath*>(calloc(static_cast<size_t>(argc), sizeof(NamedPath)));
+  if (options->readable == nullptr) return false;
   for (; next < argc && strcmp(argv[next], "--") != 0; ++next) {
     if (!parseOption(argv[next], options)) {
       fprintf(stderr, "compiler_gym-confine: expected an option with a valid value, got '%s'\n",
@@ -80,13 +85,35 @@ bool parseOptions(int argc, char** argv, Options* options) {
     }
   }
   options->command = argv + next + 1;
-  if (options->folder == nullptr || (next + 1 >= argc && !options->isProbe)) {
+  if (options->isHelp) return true;
+  if (options->folder.name == nullptr || (next + 1 >= argc && !options->isProbe)) {
     fprintf(stderr,
             "compiler_gym-confine: expected --folder=PATH and a command after '--'; try "
             "compiler_gym-confine --folder=/tmp/empty -- /bin/true\n");
     return false;
   }
   return true;
+}
+
+void printHelp() {
+  printf(
+      "compiler_gym-confine --folder=PATH [OPTION]... -- PROGRAM [ARGUMENT]...\n\n"
+      "Runs a program that may do nothing but compute and write to one folder.\n\n"
+      "--folder=PATH  The working directory, and the only one that may be written to.\n"
+      "--read=PATH  A file or folder that may be read, besides programs, libraries and headers of\n"
+      "  the system. May be repeated.\n%s"
+      "--seconds=NUMBER  The limit of the elapsed time. Default: 10.\n"
+      "--cpu=NUMBER  The limit of the processor time of each process, in seconds. Default: none.\n"
+      "--memory=BYTES, --processes=NUMBER, --disk_bytes=BYTES  Limits of all processes together.\n"
+      "--file_bytes=BYTES, --files=NUMBER  Limits of the size and number of open files.\n"
+      "--network  Allows the network.\n"
+      "--any_addresses  Does not limit addresses, of which sanitizers reserve terabytes.\n"
+      "--report=DESCRIPTOR  Writes facts about the run to this open file.\n"
+      "--probe  Sets everything up, and runs nothing.\n"
+      "--no_namespaces, --no_landlock  Does without means of the system, for tests.\n\n"
+      "The variables of the environment are passed on. Input that is a file is copied. The exit\n"
+      "status is that of the program.\n",
+      kRuleOfReadable);
 }
 
 }  // namespace compiler_gym::confine

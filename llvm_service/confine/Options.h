@@ -5,7 +5,13 @@
 
 namespace compiler_gym::confine {
 
-constexpr int kMaxReadable = 128;
+// A file or folder.
+struct NamedPath {
+  // The absolute path that it was named by. The program finds it there.
+  const char* name;
+  // The same without links.
+  const char* real;
+};
 
 // What a program may use. Numbers are limits.
 struct Options {
@@ -17,9 +23,9 @@ struct Options {
   uint64_t diskBytes = uint64_t{256} << 20;
   uint64_t files = 256;
   // The working directory, and the only one that may be written to.
-  const char* folder = nullptr;
-  // Files and folders that may be read besides those of the system.
-  const char* readable[kMaxReadable] = {};
+  NamedPath folder = {};
+  // Files and folders that may be read besides those of the system. See Readable.h.
+  NamedPath* readable = nullptr;
   int readableCount = 0;
   bool network = false;
   // Whether the size of the address space is limited. Sanitizers reserve terabytes.
@@ -31,10 +37,15 @@ struct Options {
   int report = -1;
   // Sets everything up, and runs nothing.
   bool isProbe = false;
+  // Prints the options, and runs nothing.
+  bool isHelp = false;
   char** command = nullptr;
 };
 
 // Parses the command line. Prints the error and returns false if it is wrong.
 bool parseOptions(int argc, char** argv, Options* options);
+
+// Prints the options.
+void printHelp();
 
 }  // namespace compiler_gym::confine

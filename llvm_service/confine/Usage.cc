@@ -1,11 +1,13 @@
 #include "llvm_service/confine/Usage.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <ftw.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cctype>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -17,6 +19,7 @@ namespace {
 
 constexpr int kMaxDepth = 200;
 constexpr uint64_t kBytesOfName = 4096;
+constexpr uint64_t kMostBytes = uint64_t{1} << 60;
 
 // Calls a function with the name of each entry of a folder of /proc that is a number.
 template <typename Function>
@@ -64,15 +67,56 @@ uint64_t readKilobytes(const char* process, const char* name, const char* const*
   return total;
 }
 
-uint64_t namelessBytesOf(const char* process) {
+// Files that count once, however many processes have them open.
+class CountedFiles {
+ public:
+  explicit CountedFiles(bool isSameUser) : isSameUser_(isSameUser) {
+    // The input of the program, which cannot grow.
+    struct stat input{};
+    const int seals = fcntl(STDIN_FILENO, F_GET_SEALS);
+    if (seals > 0 && (seals & F_SEAL_GROW) && fstat(STDIN_FILENO, &input) == 0) isNew(input);
+  }
+
+  // Returns whether a process hides its open files. For other users, they may always be hidden.
+  bool areHidden(const char* process, const char* folder) const {
+    if (!isSameUser_) return false;
+    const int file = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (file >= 0) close(file);
+    // Those of a process that has ended, and so has no memory, belong to root.
+    static constexpr const char* kMemory[] = {"RssAnon:"};
+    return file < 0 && errno == EACCES && readKilobytes(process, "status", kMemory, 1) > 0;
+  }
+
+  // Returns whether a file is to be counted. Those that do not fit count each time.
+  bool isNew(const struct stat& file) {
+    for (int i = 0; i < size_; ++i) {
+      if (files_[i].number == file.st_ino && files_[i].device == file.st_dev) return false;
+    }
+    if (size_ < kMost) files_[size_++] = {file.st_dev, file.st_ino};
+    return true;
+  }
+
+ private:
+  static constexpr int kMost = 256;
+  const bool isSameUser_;
+  struct {
+    dev_t device;
+    ino_t number;
+  } files_[kMost] = {};
+  int size_ = 0;
+};
+
+uint64_t namelessBytesOf(const char* process, CountedFiles* counted) {
   char folder[64];
   snprintf(folder, sizeof(folder), "/proc/%.20s/fd", process);
+  if (counted->areHidden(process, folder)) return kMostBytes;
   uint64_t total = 0;
   forEachNumber(folder, [&](const char* number) {
     char path[128];
     snprintf(path, sizeof(path), "%s/%.20s", folder, number);
     struct stat status{};
-    if (stat(path, &status) == 0 && S_ISREG(status.st_mode) && status.st_nlink == 0) {
+    if (stat(path, &status) == 0 && S_ISREG(status.st_mode) && status.st_nlink == 0 &&
+        counted->isNew(status)) {
       total += static_cast<uint64_t>(status.st_blocks) * 512;
     }
   });
@@ -81,35 +125,45 @@ uint64_t namelessBytesOf(const char* process) {
 
 // Pages that processes share count once for each process, or in shares if that takes longer to find
 // out.
-void addUsage(const char* process, bool inShares, int depth, Usage* usage) {
+void addUsage(const char* process, bool inShares, int depth, CountedFiles* counted, Usage* usage) {
   static constexpr const char* kQuick[] = {"RssAnon:", "RssShmem:", "VmPTE:"};
   static constexpr const char* kShares[] = {"Pss_Anon:", "Pss_Shmem:"};
   usage->memoryBytes += inShares ? readKilobytes(process, "smaps_rollup", kShares, 2)
                                  : readKilobytes(process, "status", kQuick, 3);
-  if (!inShares) usage->namelessBytes += namelessBytesOf(process);
+  if (!inShares) usage->namelessBytes += namelessBytesOf(process, counted);
   if (depth == 0) return;
   forEachChild(
-      process, [&](const char* child) { addUsage(child, inShares, depth - 1, usage); },
+      process, [&](const char* child) { addUsage(child, inShares, depth - 1, counted, usage); },
       &usage->threads);
 }
 
 uint64_t folderBytes = 0;  // nftw() passes no context.
 uint64_t folderLimit = 0;
 
-int addEntry(const char*, const struct stat* status, int, FTW* place) {
-  folderBytes += kBytesOfName + static_cast<uint64_t>(status->st_blocks) * 512;
-  return folderBytes > folderLimit || place->level > kMaxDepth ? 1 : 0;
+int addEntry(const char*, const struct stat* status, int kind, FTW* place) {
+  // The program may have taken away permissions, to hide files that it still writes to.
+  const bool isHidden = kind == FTW_DNR || (kind == FTW_NS && errno == EACCES);
+  if (kind != FTW_NS) {
+    folderBytes += kBytesOfName + static_cast<uint64_t>(status->st_blocks) * 512;
+  }
+  return folderBytes > folderLimit || place->level > kMaxDepth || isHidden ? 1 : 0;
 }
 
 }  // namespace
 
-Usage usageOfDescendants(uint64_t memoryLimit) {
-  Usage usage;
-  uint64_t own = 0;
-  forEachChild("self", [&](const char* child) { addUsage(child, false, kMaxDepth, &usage); }, &own);
+Usage usageOfDescendants(uint64_t memoryLimit, bool isSameUser) {
+  CountedFiles counted(isSameUser);
+  const auto measure = [&counted](bool inShares) {
+    Usage usage;
+    uint64_t own = 0;
+    forEachChild(
+        "self", [&](const char* child) { addUsage(child, inShares, kMaxDepth, &counted, &usage); },
+        &own);
+    return usage;
+  };
+  Usage usage = measure(/*inShares=*/false);
   if (usage.memoryBytes <= memoryLimit) return usage;
-  Usage exact;
-  forEachChild("self", [&](const char* child) { addUsage(child, true, kMaxDepth, &exact); }, &own);
+  const Usage exact = measure(/*inShares=*/true);
   // Without a right to look closer, the estimate has to do.
   if (exact.memoryBytes > 0) usage.memoryBytes = exact.memoryBytes;
   return usage;

@@ -12,13 +12,15 @@ struct Usage {
   // Of files that are open, but have no name any more.
   uint64_t namelessBytes = 0;
 };
-Usage usageOfDescendants(uint64_t memoryLimit);
+// isSameUser: whether they have the user of this process. Then a process that hides its open files
+// has too many.
+Usage usageOfDescendants(uint64_t memoryLimit, bool isSameUser);
 
 // Kills the direct child processes of this process.
 void killChildren();
 
 // Returns the size of a folder. Stops at the limit, which a file that is empty counts towards as
-// well.
+// well. A folder that hides its files exceeds it.
 uint64_t sizeOfFolder(const char* folder, uint64_t limit);
 
 // Returns how many threads a user has.

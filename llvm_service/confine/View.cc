@@ -23,18 +23,25 @@ constexpr char kBase[] = "/tmp";
 constexpr char kOld[] = "/old";
 constexpr char kNew[] = "/new";
 
+constexpr unsigned long kReadOnly = MS_RDONLY | MS_NOSUID | MS_NODEV;
+
 struct Path {
   Path(const char* root, const char* path) { snprintf(text, sizeof(text), "%s%s", root, path); }
   char text[PATH_MAX];
 };
 
-// Creates the folders above a path.
+bool isLink(const char* path) {
+  struct stat status{};
+  return lstat(path, &status) == 0 && S_ISLNK(status.st_mode);
+}
+
+// Creates the folders above a path. Follows no link, which could lead to the old root.
 bool makeParents(const char* path) {
   char folder[PATH_MAX];
   snprintf(folder, sizeof(folder), "%s", path);
   for (char* slash = strchr(folder + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
     *slash = '\0';
-    if (mkdir(folder, 0755) != 0 && errno != EEXIST) return false;
+    if ((mkdir(folder, 0755) != 0 && errno != EEXIST) || isLink(folder)) return false;
     *slash = '/';
   }
   return true;
@@ -50,9 +57,8 @@ bool isSameFile(const char* first, const char* second) {
 // Creates an empty file or folder to mount another one on.
 bool makeMountPoint(const char* source, const char* target) {
   struct stat status{};
-  if (stat(source, &status) != 0) return false;
+  if (stat(source, &status) != 0 || !makeParents(target) || isLink(target)) return false;
   if (access(target, F_OK) == 0) return true;
-  if (!makeParents(target)) return false;
   if (S_ISDIR(status.st_mode)) return mkdir(target, 0755) == 0;
   const int file = open(target, O_CREAT | O_WRONLY | O_CLOEXEC, 0644);
   if (file >= 0) close(file);
@@ -82,10 +88,10 @@ bool setFlags(const char* target, unsigned long flags) {
   return mount(nullptr, target, nullptr, MS_REMOUNT | MS_BIND | flags | kept, nullptr) == 0;
 }
 
-// Shows a path of the old root at the same place.
-bool show(const char* path, unsigned long flags) {
+// Shows a path of the old root, which has no links, at a place of the new one.
+bool show(const char* path, const char* place, unsigned long flags) {
   const Path source(kOld, path);
-  const Path target(kNew, path);
+  const Path target(kNew, place);
   if (isSameFile(source.text, target.text)) return true;
   return makeMountPoint(source.text, target.text) &&
          mount(source.text, target.text, nullptr, MS_BIND | MS_REC, nullptr) == 0 &&
@@ -96,7 +102,7 @@ bool showSystemFile(const char* path) {
   const Path source(kOld, path);
   struct stat status{};
   if (lstat(source.text, &status) != 0) return true;
-  if (!S_ISLNK(status.st_mode)) return show(path, MS_RDONLY | MS_NOSUID | MS_NODEV);
+  if (!S_ISLNK(status.st_mode)) return show(path, path, kReadOnly);
   char link[PATH_MAX];
   const ssize_t size = readlink(source.text, link, sizeof(link) - 1);
   if (size < 0) return false;
@@ -108,7 +114,7 @@ bool showSystemFile(const char* path) {
 bool makeDevices() {
   for (const char* path : kDevices) {
     // In a user namespace, flags that the old mount has cannot be removed; none have to be.
-    if (access(Path(kOld, path).text, F_OK) == 0 && !show(path, MS_NOSUID)) return false;
+    if (access(Path(kOld, path).text, F_OK) == 0 && !show(path, path, MS_NOSUID)) return false;
   }
   return symlink("/proc/self/fd", "/new/dev/fd") == 0 &&
          symlink("/proc/self/fd/0", "/new/dev/stdin") == 0 &&
@@ -120,7 +126,7 @@ bool makeOwnFolders() {
   const bool isMade = mkdir("/new/tmp", 0777) == 0 && mkdir("/new/dev", 0755) == 0 &&
                       mkdir("/new/dev/shm", 0777) == 0 && mkdir("/new/proc", 0755) == 0;
   return isMade && chmod("/new/tmp", 01777) == 0 && chmod("/new/dev/shm", 01777) == 0 &&
-         mount("proc", "/new/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) == 0;
+         mount("proc", "/new/proc", "proc", kReadOnly | MS_NOEXEC, nullptr) == 0;
 }
 
 bool pivot(const char* root, const char* old) { return syscall(SYS_pivot_root, root, old) == 0; }
@@ -150,12 +156,19 @@ const char* enterView(const Options& options) {
   for (const char* path : kSystemFiles) {
     if (!showSystemFile(path)) return path;
   }
+  // What cannot be shown is missing, whatever a command names. Targets first: where a name leads
+  // over a link that is then in view, it needs no place of its own.
   for (int i = 0; i < options.readableCount; ++i) {
-    if (!show(options.readable[i], MS_RDONLY | MS_NOSUID | MS_NODEV)) return options.readable[i];
+    show(options.readable[i].real, options.readable[i].real, kReadOnly);
   }
-  if (!show(options.folder, MS_NOSUID | MS_NODEV)) return options.folder;
+  for (int i = 0; i < options.readableCount; ++i) {
+    show(options.readable[i].real, options.readable[i].name, kReadOnly);
+  }
+  const NamedPath& folder = options.folder;
+  if (!show(folder.real, folder.real, MS_NOSUID | MS_NODEV)) return folder.real;
+  show(folder.real, folder.name, MS_NOSUID | MS_NODEV);
   if (!leaveBase()) return "the new root of the file system";
-  return chdir(options.folder) == 0 ? nullptr : options.folder;
+  return chdir(folder.name) == 0 || chdir(folder.real) == 0 ? nullptr : folder.real;
 }
 
 }  // namespace compiler_gym::confine

@@ -14,10 +14,13 @@
 #include <linux/capability.h>
 #include <poll.h>
 #include <sched.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/sendfile.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
@@ -34,6 +37,7 @@
 #include "llvm_service/confine/Landlock.h"
 #include "llvm_service/confine/Options.h"
 #include "llvm_service/confine/Program.h"
+#include "llvm_service/confine/Readable.h"
 #include "llvm_service/confine/Seccomp.h"
 #include "llvm_service/confine/Usage.h"
 #include "llvm_service/confine/View.h"
@@ -113,13 +117,20 @@ unsigned unusedUser() {
   return 0;
 }
 
+// Returns whether another user can reach the working directory by its path.
+bool canReachFolder(const Options& options, unsigned user) {
+  if (seteuid(user) != 0) return false;
+  const bool isReached = faccessat(AT_FDCWD, options.folder.name, X_OK, AT_EACCESS) == 0;
+  return seteuid(0) == 0 && isReached;
+}
+
 // Returns whether another user can read what the program needs.
 bool canRead(const Options& options, unsigned user) {
-  if (seteuid(user) != 0) return false;
+  if (!canReachFolder(options, user) || seteuid(user) != 0) return false;
   bool isReadable =
       options.isProbe || faccessat(AT_FDCWD, options.command[0], X_OK, AT_EACCESS) == 0;
   for (int i = 0; i < options.readableCount; ++i) {
-    isReadable = isReadable && faccessat(AT_FDCWD, options.readable[i], R_OK, AT_EACCESS) == 0;
+    isReadable = isReadable && faccessat(AT_FDCWD, options.readable[i].real, R_OK, AT_EACCESS) == 0;
   }
   return seteuid(0) == 0 && isReadable;
 }
@@ -167,7 +178,7 @@ class Watcher {
       enterNamespaces();
     } else {
       prctl(PR_SET_CHILD_SUBREAPER, 1);
-      if (chdir(options_.folder) != 0) fail(options_.folder);
+      if (chdir(options_.folder.name) != 0) fail(options_.folder.name);
     }
     report(options_, "means %d %d %d %d", means_.namespaces, means_.landlock, means_.seccomp,
            means_.ownUser);
@@ -213,9 +224,12 @@ class Watcher {
     sigprocmask(SIG_BLOCK, &watched, nullptr);
     signals_ = signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK);
     begin_ = now();
+    // A process that hides its open files has too many, see Usage.h.
+    prctl(PR_SET_DUMPABLE, 1);
     program_ = fork();
-    if (program_ < 0) fail("start a process");
     if (program_ == 0) becomeProgram(options_, means_);
+    prctl(PR_SET_DUMPABLE, 0);
+    if (program_ < 0) fail("start a process");
   }
 
   // Returns at the end of the program, or at a limit.
@@ -252,12 +266,12 @@ class Watcher {
   }
 
   bool isOverLimit() {
-    const Usage usage = usageOfDescendants(options_.memoryBytes);
+    const Usage usage = usageOfDescendants(options_.memoryBytes, !means_.ownUser);
     if (usage.memoryBytes > options_.memoryBytes) {
       limit_ = "memory";
     } else if (usage.threads > options_.processes) {
       limit_ = "processes";  // The kernel does not limit those of root.
-    } else if (usage.namelessBytes + sizeOfFolder(options_.folder, options_.diskBytes) >
+    } else if (usage.namelessBytes + sizeOfFolder(options_.folder.real, options_.diskBytes) >
                options_.diskBytes) {
       limit_ = "disk";
     }
@@ -389,26 +403,66 @@ Means firstMeans(const Options& options) {
   return means;
 }
 
+int giveUp(const Options& options, const char* step) {
+  report(options, "error %d %s", errno, step);
+  return kNotStarted;
+}
+
+// Replaces the standard input by a copy, if it is a file. The program could open the file itself by
+// its name in /proc, to write to it.
+bool protectInput() {
+  struct stat status{};
+  if (fstat(STDIN_FILENO, &status) != 0 || !S_ISREG(status.st_mode)) return true;
+  const int copy = memfd_create("input", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (copy < 0) return false;
+  off_t position = lseek(STDIN_FILENO, 0, SEEK_CUR);
+  constexpr size_t kMostBytes = size_t{1} << 30;
+  ssize_t size = 0;
+  do {
+    size = sendfile(copy, STDIN_FILENO, &position, kMostBytes);
+  } while (size > 0);
+  const bool isCopied =
+      size == 0 && lseek(copy, 0, SEEK_SET) == 0 &&
+      fcntl(copy, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) == 0 &&
+      dup2(copy, STDIN_FILENO) == STDIN_FILENO;
+  close(copy);
+  return isCopied;
+}
+
+// Lets other users open the standard files by their names, such as /dev/stderr, if they are pipes.
+// Only processes that have a pipe see its name.
+void openPipesToAll() {
+  constexpr long kPipes = 0x50495045;  // Pipes in the file system have another number.
+  for (const int file : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    struct statfs status{};
+    if (fstatfs(file, &status) == 0 && status.f_type == kPipes) fchmod(file, 0666);
+  }
+}
+
 // Returns the exit code of the program.
 int confine(const Options& options) {
   struct stat folder{};
-  if (stat(options.folder, &folder) != 0) {
-    report(options, "error %d %s", errno, options.folder);
-    return kNotStarted;
-  }
+  if (stat(options.folder.real, &folder) != 0) return giveUp(options, options.folder.real);
+  if (!options.isProbe && !protectInput()) return giveUp(options, "copy the input");
   Means means = firstMeans(options);
   const bool isGiven = means.ownUser;
-  if (isGiven && !giveFolderTo(options.folder, means.user, means.user)) {
-    report(options, "error %d %s", errno, options.folder);
-    return kNotStarted;
+  if (isGiven && !giveFolderTo(options.folder.real, means.user, means.user)) {
+    return giveUp(options, options.folder.real);
   }
+  if (means.ownUser) openPipesToAll();
   int status = means.namespaces ? runWatcher(options, means) : -1;
   if (wereRefused(status)) {
     means = meansWithoutNamespaces(options, means);
-    if (isGiven && !means.ownUser) giveFolderTo(options.folder, folder.st_uid, folder.st_gid);
-    status = runWatcher(options, means);
+    if (isGiven && !means.ownUser) giveFolderTo(options.folder.real, folder.st_uid, folder.st_gid);
+    const bool isReached = !means.ownUser || canReachFolder(options, means.user);
+    if (!isReached) {
+      errno = EACCES;
+      giveUp(options,
+             "reach the working directory as a user of its own, without namespaces and Landlock");
+    }
+    status = isReached ? runWatcher(options, means) : kNotStarted << 8;
   }
-  if (isGiven) giveFolderTo(options.folder, folder.st_uid, folder.st_gid);
+  if (isGiven) giveFolderTo(options.folder.real, folder.st_uid, folder.st_gid);
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + SIGKILL;
 }
 
@@ -427,8 +481,13 @@ int main(int argc, char** argv) {
   using namespace compiler_gym::confine;
   Options options;
   if (!parseOptions(argc, argv, &options)) return 2;
+  if (options.isHelp) {
+    printHelp();
+    return 0;
+  }
   signal(SIGPIPE, SIG_IGN);
   prctl(PR_SET_DUMPABLE, 0);
   closeOtherFiles(options.report);
+  if (!resolvePaths(&options)) return giveUp(options, options.folder.name);
   return confine(options);
 }

@@ -46,6 +46,12 @@ static int write_file(const char* path) {
   return end(file >= 0 && write(file, "x", 1) == 1);
 }
 
+/* The file that is the standard input. */
+static int write_input(void) {
+  int file = open("/proc/self/fd/0", O_WRONLY);
+  return end(file >= 0 && write(file, "x", 1) == 1);
+}
+
 static int read_memory(int process) {
   char byte;
   struct iovec here = {&byte, 1}, there = {(void*)&refused, 1};
@@ -84,6 +90,24 @@ static int fill(const char* prefix, int files, int mebibytes) {
     /* No name is left to find it by. */
     if (prefix[0] == '.') unlink(path);
     else close(file);
+  }
+  sleep(2);
+  return 0;
+}
+
+/* Writes to files of a folder that nobody can look into. */
+static int fill_hidden(int files) {
+  char* block = calloc(1, MIB);
+  int opened[64];
+  mkdir("hidden", 0700);
+  for (int i = 0; i < files; ++i) {
+    char path[64];
+    snprintf(path, sizeof(path), "hidden/%d", i);
+    opened[i] = open(path, O_WRONLY | O_CREAT, 0644);
+  }
+  fchmod(open("hidden", O_RDONLY), 0);
+  for (int i = 0; i < files; ++i) {
+    if (write(opened[i], block, MIB) < 0) return refused();
   }
   sleep(2);
   return 0;
@@ -210,6 +234,8 @@ int main(int argc, char** argv) {
   const int number = atoi(value);
   if (!strcmp(name, "read")) return read_file(value);
   if (!strcmp(name, "write")) return write_file(value);
+  if (!strcmp(name, "write-input")) return write_input();
+  if (!strcmp(name, "write-setting")) return end(open(value, O_WRONLY) >= 0);
   if (!strcmp(name, "chmod")) return end(chmod(value, 0777) == 0);
   if (!strcmp(name, "link")) return end(link(value, "linked") == 0);
   if (!strcmp(name, "symlink")) return symlink(value, "answer");
@@ -221,6 +247,11 @@ int main(int argc, char** argv) {
   if (!strcmp(name, "big-file")) return fill("big", 1, number);
   if (!strcmp(name, "fill")) return fill("file", number, 1);
   if (!strcmp(name, "fill-nameless")) return fill("./file", number, 1);
+  if (!strcmp(name, "fill-secretly")) {
+    prctl(PR_SET_DUMPABLE, 0);
+    return fill("./file", number, 1);
+  }
+  if (!strcmp(name, "fill-hidden")) return fill_hidden(number);
   if (!strcmp(name, "fill-shared")) return fill("/dev/shm/file", number, 1);
   if (!strcmp(name, "nest")) return nest();
   if (!strcmp(name, "memory")) return allocate(number, 1);

@@ -198,5 +198,7 @@ def test_programs_are_confined(tmp_path):
     assert free == ["Runtime error (3) of the unoptimised program"]
 
 
-def test_folders_above_others_are_not_readable():
-    assert ProgramRun(command="./a.out -C / -T /tmp /usr").named_paths == [Path("/usr")]
+def test_paths_that_a_command_names():
+    run = ProgramRun(command="./a.out -C / 'a/tmp' -T /tmp <\"/usr\" -L/etc --x=/var /none")
+    named = {"/", "/tmp", "/usr", "/var", "/etc"}
+    assert set(map(str, run.named_paths)) == named

@@ -3,7 +3,6 @@
 import filecmp
 import hashlib
 import os
-import re
 import resource
 import shlex
 import signal
@@ -26,6 +25,7 @@ from compiler_gym.util.confinement import (
     Limits,
     default_environment,
     empty_folder,
+    paths_named_by,
     read_left_file,
     run_confined,
 )
@@ -72,8 +72,6 @@ _PROCESSES = 512
 _DISK_MIB = 1024
 _FILES = 1024
 
-# A file or folder that a command names. Quotes end a name.
-_ABSOLUTE_PATH = re.compile(r"(?<![\w$}])/[^\s'\"<>|&;()]+")
 _LIBRARIES_VARIABLE = "LD_LIBRARY_PATH"
 _MAX_QUOTED_CHARACTERS = 1000
 
@@ -146,16 +144,6 @@ def run_opt(commandline: str, folder: Path, check: bool = True) -> subprocess.Co
     return run_command(command, OPT_TIMEOUT_SECONDS, cwd=folder, check=check)
 
 
-def _words(command: str) -> list[str]:
-    """Returns the words of a command of a shell, with blanks where they are quoted."""
-    words = shlex.shlex(command, posix=True, punctuation_chars=True)
-    words.whitespace_split = True
-    try:
-        return list(words)
-    except ValueError:  # A quotation mark without another one, as in a comment.
-        return []
-
-
 @dataclass(frozen=True)
 class ProgramRun:
     """A run of a program with a known result.
@@ -182,18 +170,8 @@ class ProgramRun:
 
     @property
     def named_paths(self) -> list[Path]:
-        """The files and folders that the command names by absolute paths.
-
-        Folders above the user's or the temporary files are left out: they would show too much.
-        """
-        named = [Path(word) for word in _ABSOLUTE_PATH.findall(self.command)]
-        named += [Path(word) for word in _words(self.command) if word.startswith("/")]
-        others = [Path(tempfile.gettempdir()), Path(os.path.expanduser("~"))]
-        return [
-            path
-            for path in dict.fromkeys(named)
-            if path.exists() and not any(each.is_relative_to(path) for each in others)
-        ]
+        """The files and folders that the command names by absolute paths."""
+        return paths_named_by(self.command)
 
     @property
     def name(self) -> str:

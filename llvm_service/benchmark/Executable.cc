@@ -4,10 +4,10 @@
 
 #include <cstdlib>
 
+#include "compiler_gym/util/FolderRemoval.h"
 #include "compiler_gym/util/GrpcStatusMacros.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Config/llvm-config.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm_service/benchmark/ConfinedCommand.h"
 #include "llvm_service/benchmark/CpuPin.h"
 #include "llvm_service/benchmark/Files.h"
@@ -53,10 +53,7 @@ Executable::Executable(BenchmarkDynamicConfig config, fs::path parent)
     : config_(std::move(config)), parent_(std::move(parent)) {}
 
 Executable::~Executable() {
-  if (isBuilt()) {
-    boost::system::error_code ignored;  // A destructor cannot report errors.
-    fs::remove_all(scratch_, ignored);
-  }
+  if (isBuilt()) util::removeFolder(scratch_);  // A destructor cannot report errors.
 }
 
 bool Executable::isBuilt() const { return !scratch_.empty(); }
@@ -88,7 +85,7 @@ Status Executable::makeScratchDirectory() {
 
 fs::path Executable::outputFile() const {
   const Command& build = config_.build_cmd();
-  return scratch_ / (build.outfile_size() > 0 ? build.outfile(0) : kDefaultOutputName);
+  return build.outfile_size() > 0 ? build.outfile(0) : kDefaultOutputName;
 }
 
 Status Executable::build(const std::string& bitcode, double& seconds) {
@@ -100,8 +97,7 @@ Status Executable::build(const std::string& bitcode, double& seconds) {
   const fs::path input = scratch_ / kBitcodeName;
   RETURN_IF_ERROR(writeFile(input, bitcode));
   // Removes the last result, so that a build without output cannot return it.
-  boost::system::error_code ignored;
-  fs::remove(outputFile(), ignored);
+  removeLeftFile(scratch_, outputFile());
   Command command = config_.build_cmd();
   const std::string clang = llvmPrefix() + "/bin/clang";
   const bool hasClang = access(clang.c_str(), X_OK) == 0;
@@ -116,17 +112,21 @@ Status Executable::build(const std::string& bitcode, double& seconds) {
   if (hasClang) command.add_infile(llvmPrefix());
   (*command.mutable_env())["CC"] = clang;
   (*command.mutable_env())["IN"] = input.string();
-  return runConfined(command, scratch_, seconds);
+  RETURN_IF_ERROR(runConfined(command, scratch_, seconds));
+  // Linkers cannot do it where programs share the user of the service: see kAttributes in
+  // confine/Seccomp.cc.
+  if (isRunnable()) makeLeftFileExecutable(scratch_, outputFile());
+  return Status::OK;
 }
 
 Status Executable::textSize(int64_t& bytes) const {
-  const fs::path path = outputFile();
-  const auto buffer = llvm::MemoryBuffer::getFile(path.string());
-  if (!buffer) {
-    return {StatusCode::NOT_FOUND, "The build command did not make " + path.filename().string() +
-                                       ": " + buffer.getError().message()};
+  std::unique_ptr<llvm::MemoryBuffer> output;
+  const Status status = openLeftFile(scratch_, outputFile(), output);
+  if (!status.ok()) {
+    return {status.error_code(), "The build command did not make the file " +
+                                     outputFile().string() + ": " + status.error_message()};
   }
-  return llvm_service::textSize((*buffer)->getBuffer(), bytes);
+  return llvm_service::textSize(output->getBuffer(), bytes);
 }
 
 Status Executable::run(const RunCounts& counts, std::vector<double>& seconds) const {

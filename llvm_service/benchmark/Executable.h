@@ -64,6 +64,7 @@ class Executable {
 
  private:
   [[nodiscard]] grpc::Status makeScratchDirectory();
+  // The name in the scratch directory.
   boost::filesystem::path outputFile() const;
 
   BenchmarkDynamicConfig config_;

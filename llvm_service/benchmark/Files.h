@@ -4,7 +4,10 @@
 
 #include <boost/filesystem/path.hpp>
 #include <cstdint>
+#include <memory>
 #include <string>
+
+#include "llvm/Support/MemoryBuffer.h"
 
 namespace compiler_gym::llvm_service {
 
@@ -23,5 +26,24 @@ boost::filesystem::path uniquePath(const boost::filesystem::path& directory,
 ///     an ordinary file, e.g. a directory, a device or a pipe: those may have no end.
 [[nodiscard]] grpc::Status readFile(const std::string& path, uint64_t maxBytes, uint64_t& size,
                                     std::string& contents);
+
+/// Opens a file that a program of anybody has left in a folder. Follows no link in the folder and
+/// never waits, so it needs no trust.
+///
+/// @param name the file, relative to the folder.
+/// @return NOT_FOUND if there is no such file, with the reason; INVALID_ARGUMENT if it is not an
+///     ordinary file.
+[[nodiscard]] grpc::Status openLeftFile(const boost::filesystem::path& folder,
+                                        const boost::filesystem::path& name,
+                                        std::unique_ptr<llvm::MemoryBuffer>& contents);
+
+/// Lets its owner run a file that a program of anybody has left in a folder. Follows no link in the
+/// folder.
+void makeLeftFileExecutable(const boost::filesystem::path& folder,
+                            const boost::filesystem::path& name);
+
+/// Removes what a program of anybody has left in a folder under a name. Follows no link in the
+/// folder. Ignores what cannot be removed.
+void removeLeftFile(const boost::filesystem::path& folder, const boost::filesystem::path& name);
 
 }  // namespace compiler_gym::llvm_service

@@ -1,5 +1,8 @@
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <fstream>
@@ -276,6 +279,64 @@ TEST_F(ExecutableTest, ALinkOfTheProgramLeadsNoLaterCommandOutside) {
   EXPECT_EQ(readFile(input), "kept");
 }
 
+// The service removes the last output before a build.
+TEST_F(ExecutableTest, ALinkOfTheProgramLeadsNoRemovalOutside) {
+  const TemporaryDirectory outside;
+  const std::string file = outside.path().string() + "/program";
+  std::ofstream(file) << "kept";
+  setCommand(config_.mutable_build_cmd(),
+             "test -e first || { mkdir out && $CC $IN -o out/program; }");
+  config_.mutable_build_cmd()->add_outfile("out/program");
+  setCommand(config_.mutable_run_cmd(),
+             "touch first; rm -r out; ln -s " + outside.path().string() + " out");
+  ASSERT_THAT(build(), IsOk());
+  ASSERT_THAT(run(), IsOk());
+  (void)build();
+  EXPECT_EQ(readFile(file), "kept");
+}
+
+TEST_F(ExecutableTest, TextSizesAreThoseOfFilesInTheScratchDirectory) {
+  const TemporaryDirectory outside;
+  const std::string folder = outside.path().string();
+  ASSERT_THAT(build(), IsOk());
+  boost::filesystem::copy_file(scratch() / "a.out", folder + "/a.out");
+  config_.mutable_build_cmd()->add_outfile("out/a.out");
+  for (const std::string& command :
+       {"mkdir out; ln -s " + folder + "/a.out out", "ln -s " + folder + " out",
+        std::string("mkdir out; mkfifo out/a.out"), std::string("mkdir -p out/a.out")}) {
+    setCommand(config_.mutable_build_cmd(), command);
+    Executable executable(config_, directory_.path());
+    double seconds = 0;
+    EXPECT_THAT(executable.build(bitcode_, seconds), IsOk()) << command;
+    int64_t bytes = 0;
+    const Status status = executable.textSize(bytes);
+    EXPECT_FALSE(status.ok()) << command;
+    EXPECT_THAT(status.error_message(), HasSubstr("did not make the file out/a.out")) << command;
+  }
+}
+
+// The means that a system may lack.
+TEST_F(ExecutableTest, ProgramsRunWithAnyMeansOfConfinement) {
+  const auto input = directory_.path() / "input";
+  std::ofstream(input.string()) << "word";
+  const std::string names =
+      "cat /dev/stdin >/dev/stdout && echo error >/dev/stderr && echo >/dev/fd/2 && ";
+  setCommand(config_.mutable_build_cmd(), names + "$CC $IN");
+  setCommand(config_.mutable_run_cmd(), names + "grep word " + input.string() + " && ./a.out");
+  for (const std::string mode : {"", "no-namespaces", "no-landlock", "no-namespaces no-landlock"}) {
+    setenv("COMPILER_GYM_CONFINEMENT", mode.c_str(), 1);
+    Executable executable(config_, directory_.path() / "sessions");
+    double seconds = 0;
+    EXPECT_THAT(executable.build(bitcode_, seconds), IsOk()) << mode;
+    EXPECT_GT(seconds, 0);
+    int64_t bytes = 0;
+    EXPECT_THAT(executable.textSize(bytes), IsOk()) << mode;
+    EXPECT_THAT(executable.run({}, seconds_), IsOk()) << mode;
+  }
+  EXPECT_THAT(seconds_, SizeIs(4));
+  unsetenv("COMPILER_GYM_CONFINEMENT");
+}
+
 TEST_F(ExecutableTest, TheRunReadsFilesThatItsCommandNames) {
   const auto input = directory_.path() / "an input";
   std::ofstream(input.string()) << "word";
@@ -314,6 +375,26 @@ TEST_F(ExecutableTest, TheScratchDirectoryGoesWithTheObject) {
   EXPECT_EQ(directory_.entries(), 1);
   executable_.reset();
   EXPECT_EQ(directory_.entries(), 0);
+}
+
+TEST_F(ExecutableTest, TheScratchDirectoryGoesWhateverTheProgramLeaves) {
+  const TemporaryDirectory outside;
+  std::ofstream((outside.path() / "file").string()) << "kept";
+  ASSERT_THAT(build(), IsOk());
+  int folder = open(scratch().c_str(), O_PATH);
+  // Deeper than paths may be long.
+  for (int i = 0; i < 2100; ++i) {
+    ASSERT_EQ(mkdirat(folder, "d", 0700), 0);
+    const int next = openat(folder, "d", O_PATH);
+    close(folder);
+    folder = next;
+  }
+  ASSERT_EQ(symlinkat(outside.path().c_str(), folder, "link"), 0);
+  ASSERT_EQ(fchmodat(AT_FDCWD, (scratch() / "d").c_str(), 0, 0), 0);
+  close(folder);
+  executable_.reset();
+  EXPECT_EQ(directory_.entries(), 0);
+  EXPECT_EQ(outside.entries(), 1);
 }
 
 TEST_F(ExecutableTest, TheScratchDirectoryIsPrivate) {

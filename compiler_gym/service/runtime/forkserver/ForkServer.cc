@@ -29,6 +29,7 @@
 #include "compiler_gym/service/runtime/session/SessionLoop.h"
 #include "compiler_gym/service/runtime/wire/ServiceDescription.h"
 #include "compiler_gym/service/runtime/wire/SessionRecord.h"
+#include "compiler_gym/util/FolderRemoval.h"
 #include "compiler_gym/util/LargePages.h"
 
 namespace compiler_gym::runtime {
@@ -216,9 +217,7 @@ class ForkServer {
         return suffix == "." + std::to_string(pid);
       });
       if (owner == owners.end()) continue;
-      boost::system::error_code failure;
-      boost::filesystem::remove_all(entry->path(), failure);
-      if (failure) incompletelyRemoved_.push_back(*owner);
+      if (!util::removeFolder(entry->path())) incompletelyRemoved_.push_back(*owner);
     }
   }
 

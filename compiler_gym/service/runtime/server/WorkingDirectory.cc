@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "compiler_gym/util/FileDescriptor.h"
+#include "compiler_gym/util/FolderRemoval.h"
 #include "compiler_gym/util/GrpcStatusMacros.h"
 
 namespace fs = boost::filesystem;
@@ -115,7 +116,7 @@ bool isAbandoned(const fs::path& path) {
 void removeDisk(const fs::path& path) {
   boost::system::error_code problem;
   const fs::path target = fs::read_symlink(path / kDiskLink, problem);
-  if (!problem && isAbandoned(target)) fs::remove_all(target, problem);
+  if (!problem && isAbandoned(target)) util::removeFolder(target);
 }
 
 // The next service removes files that cannot be removed now.
@@ -124,8 +125,8 @@ void remove(const fs::path& path, bool isTemporary) {
   const bool isLeft = isAbandoned(path);
   if (isTemporary || isLeft) {
     if (isLeft) removeDisk(path);
-    fs::remove_all(path, problem);
-    if (problem) LOG(ERROR) << "Cannot remove " << path << ": " << problem.message();
+    if (!util::removeFolder(path))
+      LOG(ERROR) << error("Cannot remove", path, errno).error_message();
   } else {
     fs::remove(path / kPidFile, problem);
     fs::remove(path / kPortFile, problem);

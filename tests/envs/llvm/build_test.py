@@ -5,6 +5,11 @@ import subprocess
 import pytest
 
 from compiler_gym.envs.llvm import make_benchmark
+from compiler_gym.envs.llvm.benchmarks.dynamic_config import (
+    BUILD_COMMAND,
+    UNCONFINED,
+    with_dynamic_config,
+)
 from compiler_gym.errors import BenchmarkInitError, SessionNotFound
 from tests.envs.llvm.kernel_programs import kernel_uri
 from tests.envs.llvm.tool_output import text_size
@@ -60,6 +65,20 @@ def test_a_program_without_a_build_command_is_linked(env, tmp_path, small):
     before = subprocess.run([env.write_executable(tmp_path / "small")]).returncode
     env.multistep([env.action_space[action] for action in ACTIONS])
     assert subprocess.run([env.write_executable(tmp_path / "small")]).returncode == before
+
+
+def test_the_build_command_is_confined(env, tmp_path, small):
+    (tmp_path / "secret.txt").write_text("text")
+    # The command does not name the file, but a pattern.
+    read = f"cat {tmp_path}/secre* && {BUILD_COMMAND}"
+    env.reset(benchmark=with_dynamic_config(small, read))
+    with pytest.raises(BenchmarkInitError, match="secre"):
+        env.write_executable(tmp_path / "program")
+    env.reset(benchmark=with_dynamic_config(small, read, env=UNCONFINED))
+    assert env.write_executable(tmp_path / "program").stat().st_mode & 0o100
+    env.reset(benchmark=with_dynamic_config(small, f"ln -s {tmp_path}/secret.txt a.out"))
+    with pytest.raises(BenchmarkInitError, match=r"did not make the file a\.out"):
+        env.write_executable(tmp_path / "other")
 
 
 def test_failed_build_has_a_reason(env, tmp_path):

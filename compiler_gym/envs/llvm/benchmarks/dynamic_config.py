@@ -2,9 +2,10 @@
 
 import os
 import shlex
-import shutil
+import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from compiler_gym.datasets import Benchmark
@@ -13,6 +14,14 @@ from compiler_gym.errors import BenchmarkInitError, EnvironmentNotSupported
 from compiler_gym.service.proto import Benchmark as BenchmarkProto
 from compiler_gym.service.proto import BenchmarkDynamicConfig, Command
 from compiler_gym.util import llvm_tools
+from compiler_gym.util.commands import CommandError
+from compiler_gym.util.confinement import (
+    Limits,
+    empty_folder,
+    paths_named_by,
+    read_left_file,
+    run_confined,
+)
 
 BUILD_COMMAND = "$CC $IN -O2 -Xclang -disable-llvm-passes -o a.out -lm"
 """Generates optimised code for the bitcode as it is, and links it with the C library.
@@ -179,6 +188,8 @@ def with_dynamic_config(
 # Makes object files and executables of programs.
 
 _TIMEOUT_SECONDS = 300
+# Those of the service, see ConfinedCommand.cc.
+_LIMITS = Limits(memory_mib=8192, processes=512, file_mib=4096, disk_mib=8192, files=1024)
 
 
 def build_object(bitcode: Path, output: Path, for_size: bool = True) -> None:
@@ -233,14 +244,45 @@ def build_executable(bitcode: Path, output: Path, config: BenchmarkDynamicConfig
     build = config.build_cmd
     text = " ".join(build.argument) or f"{BUILD_COMMAND} -lstdc++"
     variables = {"CC": str(llvm_tools.clang_path()), "IN": str(bitcode.absolute())}
-    with tempfile.TemporaryDirectory(prefix="compiler_gym-") as folder:
-        run_tool(
-            ["/bin/sh", "-c", text],
-            timeout=build.timeout_seconds or _TIMEOUT_SECONDS,
-            cwd=Path(folder),
-            env={**os.environ, **build.env, **variables},
-        )
-        made = Path(folder, build.outfile[0] if build.outfile else "a.out")
-        if not made.is_file():
-            raise BenchmarkInitError(f"The build command did not make {made.name}: {text}")
-        shutil.copy(made, output)
+    command = ["/bin/sh", "-c", text]
+    seconds = build.timeout_seconds or _TIMEOUT_SECONDS
+    with empty_folder() as folder:
+        if UNCONFINED.items() <= build.env.items():
+            run_tool(command, seconds, cwd=folder, env={**os.environ, **build.env, **variables})
+        else:
+            _run_confined(command, seconds, build, variables, folder)
+        name = build.outfile[0] if build.outfile else "a.out"
+        made = read_left_file(folder, name)
+        if made is None:
+            raise BenchmarkInitError(f"The build command did not make the file {name}: {text}")
+        output.write_bytes(made)
+        output.chmod(0o755)
+
+
+def _run_confined(
+    command: Sequence[str],
+    seconds: float,
+    build: Command,
+    variables: Mapping[str, str],
+    folder: Path,
+) -> None:
+    """Builds a program as the service does."""
+    named = [*build.infile, *build.env.values()]
+    readable = [Path(each) for each in [*named, variables["IN"]] if each.startswith("/")]
+    readable += [llvm_tools.clang_path().resolve().parents[1], *paths_named_by(command[-1])]
+    # The confining program gets no variables of the benchmark: it would load a library by them.
+    settings = [f"{name}={value}" for name, value in {**build.env, **variables}.items()]
+    done = run_confined(
+        ["/usr/bin/env", *settings, *command],
+        replace(_LIMITS, seconds=seconds),
+        folder=folder,
+        readable=readable,
+        any_addresses=True,
+    )
+    if done.limit == "time":
+        raise subprocess.TimeoutExpired(command, seconds)
+    if done.limit:
+        raise BenchmarkInitError(f"The build command was stopped: {done.reason}: {command[-1]}")
+    if done.returncode:
+        error = CommandError(done.returncode, list(command), done.stdout, done.stderr)
+        raise BenchmarkInitError(str(error))

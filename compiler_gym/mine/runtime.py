@@ -62,7 +62,10 @@ END
   } >"$1.counted.s"
   "$clang" {options} "$1.counted.s" "$harness" -lm -o "$1" 2>/dev/null || return 1
   if [ -n "$CONFINE" ]; then
-    "$CONFINE" --folder="$PWD" {limits} -- "$PWD/$1" 0 $inputs >"$1.txt"
+    # A folder of its own: it could leave links in place of the files that are written next.
+    mkdir run || return 1
+    "$CONFINE" --folder="$PWD/run" --read="$PWD/$1" {limits} -- "$PWD/$1" 0 $inputs >"$1.txt"
+    rm -rf run
   else
     "./$1" 0 $inputs >"$1.txt"
   fi

@@ -1,5 +1,6 @@
 """Mines a program in which one pass makes a function execute more instructions."""
 
+import os
 import pickle
 import platform
 import subprocess
@@ -10,11 +11,14 @@ from compiler_gym.datasets import Datasets
 from compiler_gym.errors import EnvironmentNotSupported
 from compiler_gym.mine.counting import Counter
 from compiler_gym.mine.decisions import Decision, Kind, Tools
+from compiler_gym.mine.harness import HARNESS, write_harness
 from compiler_gym.mine.objective import Trial
 from compiler_gym.mine.reduction import extract, without_unused
 from compiler_gym.mine.runtime import RUNTIME
+from compiler_gym.mine.scripts import MODULE, SCRIPT
 from compiler_gym.mine.work import Settings
 from compiler_gym.util import llvm_tools as tools
+from compiler_gym.util.confinement import confining_program
 
 # The loop ends after a few iterations, so that unrolling it is not worth the preparation.
 _SOURCE = """
@@ -78,6 +82,38 @@ def test_fewer_instructions_that_take_longer_are_bogus(tmp_path, program, monkey
     monkeypatch.setattr(Counter, "compare_times", lambda *_: time)
     verdict = RUNTIME.check(Trial(module, "planted", _DECISION, RUNTIME.least, llvm, tmp_path))
     assert (verdict.bogus, verdict.checks["time"]) == (bogus, time)
+
+
+_LINKING = """
+define i32 @f(i32 %x) {
+  %1 = call i64 asm sideeffect "syscall", "={rax},{rax},{rdi},{rsi},~{rcx},~{r11}"(
+    i64 88, ptr @target, ptr @name)
+  ret i32 %x
+}
+"""
+
+
+def test_the_function_leaves_no_links_for_the_script(tmp_path):
+    """The script writes to files of this name next."""
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    texts = {"target": str(victim), "name": "after.counted.s"}
+    constants = [
+        f'@{name} = private constant [{len(text) + 1} x i8] c"{text}\\00"\n'
+        for name, text in texts.items()
+    ]
+    module = tmp_path / MODULE
+    triple = 'target triple = "x86_64-pc-linux-gnu"\n'
+    module.write_text("".join([triple, *constants, _LINKING]))
+    (tmp_path / HARNESS).write_text(write_harness(module.read_text(), "f"))
+    llvm = Tools.of(tools.clang_path(), tools.opt_path(), RUNTIME.level)
+    trial = Trial(module, "f", _DECISION, RUNTIME.least, llvm, tmp_path)
+    script = tmp_path / SCRIPT
+    script.write_text(RUNTIME.script(trial, is_guarded=False))
+    confined = {**os.environ, "CONFINE": str(confining_program())}
+    done = subprocess.run(["bash", script], capture_output=True, text=True, env=confined)
+    assert "inputs" in done.stdout, done.stderr
+    assert victim.read_text() == "precious"
 
 
 def test_globals_that_nothing_uses_are_removed():

@@ -5,7 +5,7 @@ import io
 import math
 import sys
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -140,10 +140,13 @@ class CompilerEnvStateReader:
 
     Args:
         f: The file, open for reading text.
+        on_error: Receives the error of each malformed row, which is left out. By default, the first
+            one is raised.
     """
 
-    def __init__(self, f: TextIO):
+    def __init__(self, f: TextIO, on_error: Callable[[ValueError], None] | None = None):
         self.f = f
+        self._on_error = on_error
 
     def __iter__(self) -> Iterator[CompilerEnvState]:
         """Yields the states.
@@ -152,30 +155,45 @@ class CompilerEnvStateReader:
             ValueError: The first row does not have four columns, or a row is not a state; the
                 text names the line.
         """
-        columns: tuple[str, ...] | None = None
-        for line, row in self._rows():
-            if len(row) != len(_COLUMNS):
-                raise ValueError(
-                    f"Line {line}: expected {len(_COLUMNS)} columns "
-                    f"({', '.join(_COLUMNS)}), found {len(row)}"
-                )
-            if columns is None:
-                names = tuple(name.strip().lower() for name in row)
-                is_header = sorted(names) == sorted(_COLUMNS)
-                columns = names if is_header else _COLUMNS
-                if is_header:
-                    continue
-            yield self._state(dict(zip(columns, row, strict=True)), line)
-
-    def _rows(self) -> Iterator[tuple[int, list[str]]]:
-        """Yields the rows that are not empty, each with the number of its last line."""
         reader = csv.reader(self.f)
+        columns: tuple[str, ...] | None = None
+        while True:
+            try:
+                row = self._next_row(reader)
+                if row is None:
+                    return
+                if columns is None:
+                    names = tuple(name.strip().lower() for name in row)
+                    is_header = sorted(names) == sorted(_COLUMNS)
+                    columns = names if is_header else _COLUMNS
+                    if is_header:
+                        continue
+                state = self._state(dict(zip(columns, row, strict=True)), reader.line_num)
+            except UnicodeError:
+                raise  # The rest of the file cannot be read.
+            except ValueError as error:
+                # Nothing in a file that begins in another way is likely to be a state.
+                if self._on_error is None or columns is None:
+                    raise
+                self._on_error(error)
+            else:
+                yield state
+
+    @staticmethod
+    def _next_row(reader: Any) -> list[str] | None:
+        """Returns the next row that is not empty; None at the end."""
         try:
-            while (row := _next_row(reader)) is not None:
-                if row:
-                    yield reader.line_num, row
+            row = _next_row(reader)
+            while row == []:
+                row = _next_row(reader)
         except csv.Error as error:
             raise ValueError(f"Line {reader.line_num}: {error}") from error
+        if row is not None and len(row) != len(_COLUMNS):
+            raise ValueError(
+                f"Line {reader.line_num}: expected {len(_COLUMNS)} columns "
+                f"({', '.join(_COLUMNS)}), found {len(row)}"
+            )
+        return row
 
     @staticmethod
     def _state(values: dict[str, str], line: int) -> CompilerEnvState:
@@ -191,26 +209,43 @@ class CompilerEnvStateReader:
             raise ValueError(f"Line {line} is not a state: {error}") from error
 
     @staticmethod
-    def read_paths(paths: Iterable[str | Path]) -> Iterator[CompilerEnvState]:
+    def read_paths(
+        paths: Iterable[str | Path], on_error: Callable[[ValueError], None] | None = None
+    ) -> Iterator[CompilerEnvState]:
         """Reads states from several files.
 
         Args:
             paths: Each is the path of a file, ``-`` for standard input, or the ``http://`` or
                 ``https://`` address of a file.
+            on_error: Receives the errors of malformed rows and files, which are left out. By
+                default, the first one is raised.
 
         Raises:
             ValueError: A file is malformed; the text names file and line.
             OSError: A file cannot be read, or not be downloaded (DownloadFailed).
         """
         for path in map(str, paths):
+
+            def note(error: ValueError, path: str = path) -> None:
+                assert on_error is not None
+                on_error(ValueError(f"{path}: {error}"))
+
             try:
-                if path == "-":
-                    yield from CompilerEnvStateReader(sys.stdin)
-                elif path.startswith(("http://", "https://")):
-                    text = download(path).decode("utf-8-sig")
-                    yield from CompilerEnvStateReader(io.StringIO(text, newline=""))
-                else:
-                    with open(path, encoding="utf-8-sig", newline="") as f:
-                        yield from CompilerEnvStateReader(f)
+                yield from _states_in(path, note if on_error else None)
             except ValueError as error:
-                raise ValueError(f"{path}: {error}") from error
+                if on_error is None:
+                    raise ValueError(f"{path}: {error}") from error
+                note(error)
+
+
+def _states_in(
+    path: str, on_error: Callable[[ValueError], None] | None
+) -> Iterator[CompilerEnvState]:
+    if path == "-":
+        yield from CompilerEnvStateReader(sys.stdin, on_error)
+    elif path.startswith(("http://", "https://")):
+        text = download(path).decode("utf-8-sig")
+        yield from CompilerEnvStateReader(io.StringIO(text, newline=""), on_error)
+    else:
+        with open(path, encoding="utf-8-sig", newline="") as f:
+            yield from CompilerEnvStateReader(f, on_error)

@@ -188,6 +188,23 @@ class TestReadPaths:
             url = f"http://127.0.0.1:{server.server_port}/states.csv"
             assert [state.reward for state in CompilerEnvStateReader.read_paths([url])] == [4]
 
+    def test_other_lines_than_the_malformed_are_read(self, tmp_path):
+        (tmp_path / "some.csv").write_text(f"{URI},1,1,-a\n1,2\n{URI},x,1,-a\n{URI},2,2,-b\n")
+        (tmp_path / "none.csv").write_text("text\n" * 9)
+        (tmp_path / "bytes.csv").write_bytes(f"{URI},3,1,-a\n".encode() + b"\xff,1\n" * 9)
+        (tmp_path / "last.csv").write_text(f"{URI},4,1,-a\n")
+        paths = [tmp_path / f"{name}.csv" for name in ("some", "none", "bytes", "last")]
+        errors = []
+        states = CompilerEnvStateReader.read_paths(paths, errors.append)
+        assert [state.reward for state in states] == [1, 2, 4]
+        texts = [str(error).removeprefix(f"{tmp_path}/") for error in errors]
+        assert [text.partition(":")[0] for text in texts] == ["some.csv"] * 2 + [
+            "none.csv",
+            "bytes.csv",
+        ]
+        assert texts[0].startswith("some.csv: Line 2: expected 4 columns (benchmark, reward,")
+        assert "Line 3 is not a state" in texts[1]
+
     def test_error_names_file(self, tmp_path):
         (tmp_path / "bad.csv").write_text("1,2\n")
         with pytest.raises(ValueError, match=r"bad\.csv: Line 1"):

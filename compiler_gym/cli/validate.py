@@ -1,11 +1,11 @@
 """``compiler-gym validate``: checks that states are reproducible and programs work."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Annotated, Any
 
 import typer
 
-from compiler_gym.cli.console import print_json, print_line, progress_bar
+from compiler_gym.cli.console import messages, print_json, print_line, progress_bar
 from compiler_gym.cli.options import EnvOption, JsonOption, RewardOption, opened_env
 from compiler_gym.compiler_env_state import CompilerEnvState, CompilerEnvStateReader
 from compiler_gym.datasets import Benchmark
@@ -45,7 +45,7 @@ def validate(
 
     A replay of a state must give the same reward and a working program.
 
-    The exit code is 1 if any state is invalid.
+    The exit code is 1 if any state is invalid, or a line is malformed.
 
     \b
     Examples:
@@ -53,10 +53,7 @@ def validate(
       compiler-gym validate results.csv --reward ObjectTextSizeOz --json
       compiler-gym validate results.csv --sanitizer address --sanitizer memory
     """  # noqa: D301
-    states = list(CompilerEnvStateReader.read_paths(files))
-    if not states:
-        raise ValueError(f"There are no states in {', '.join(files)}")
-
+    states, malformed = read_states(files)
     for name in sanitizer or ():
         if name not in SANITIZERS:
             raise typer.BadParameter(f"There is no sanitizer {name!r}: {', '.join(SANITIZERS)}.")
@@ -80,8 +77,26 @@ def validate(
         print_line()
         for line in summary(results, len(states), reward_name):
             print_line(line)
-    if not all(result.okay() for result in results):
+    if malformed or not all(result.okay() for result in results):
         raise typer.Exit(1)
+
+
+def read_states(files: Sequence[str]) -> tuple[list[CompilerEnvState], int]:
+    """Reads states from files, and prints an error for each malformed line to stderr.
+
+    Returns:
+        The states, and the number of errors.
+
+    Raises:
+        ValueError: There are no states.
+    """
+    errors: list[ValueError] = []
+    states = list(CompilerEnvStateReader.read_paths(files, errors.append))
+    for error in errors:
+        messages().print(str(error), soft_wrap=True)
+    if not states:
+        raise ValueError(f"There are no states in {', '.join(files)}")
+    return states, len(errors)
 
 
 class _SanitizedDatasets(LlvmDatasets):

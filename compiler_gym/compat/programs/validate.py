@@ -11,10 +11,9 @@ from typing import NoReturn
 from absl import flags
 
 from compiler_gym.cli.console import print_line
-from compiler_gym.cli.validate import as_plain, summary, validated
+from compiler_gym.cli.validate import as_plain, read_states, summary, validated
 from compiler_gym.compat.env_from_flags import env_from_flags
 from compiler_gym.compat.programs.flags_program import parse_arguments, start
-from compiler_gym.compiler_env_state import CompilerEnvStateReader
 from compiler_gym.util.filesystem import atomic_file_write
 from compiler_gym.util.flags import nproc as _nproc  # noqa: F401, defines the flag.
 from compiler_gym.validation_result import ValidationResult
@@ -34,9 +33,7 @@ def main(argv: list[str]) -> int:
         reward = env.reward_space.name if env.reward_space else None
     if not arguments:
         raise ValueError("Name files of states, or - for standard input")
-    states = list(CompilerEnvStateReader.read_paths(arguments))
-    if not states:
-        raise ValueError(f"There are no states in {', '.join(arguments)}")
+    states, malformed = read_states(arguments)
     results = []
     for result in validated(env_from_flags, states, values.nproc, values.inorder):
         if values.debug_force_valid:
@@ -49,7 +46,7 @@ def main(argv: list[str]) -> int:
     print_line("-" * 52)
     for line in summary(results, len(states), reward, values.reward_aggregation):
         print_line(line)
-    return 0 if all(result.okay() for result in results) else 1
+    return 0 if not malformed and all(result.okay() for result in results) else 1
 
 
 def run() -> NoReturn:

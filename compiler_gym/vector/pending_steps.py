@@ -6,11 +6,14 @@ from typing import Any, Final
 from compiler_gym.envs.compiler_env import StepResult
 from compiler_gym.envs.gymnasium_adapter import GymnasiumEnv
 from compiler_gym.envs.running_step import RunningStep
-from compiler_gym.errors import SessionLost
+from compiler_gym.errors import BenchmarkInitError, SessionLost
 from compiler_gym.service.client_service_compiler_env import ClientServiceCompilerEnv
 from compiler_gym.service.transport.reply_polling import ReplyPolling, ReplyWaiting
 from compiler_gym.spaces.conversions import neutral_value
 from compiler_gym.vector.batches import Batches
+
+PROGRAM_ERRORS: Final = (BenchmarkInitError, LookupError)
+"""Errors about the program of an episode. Other environments are not affected."""
 
 INTERRUPTED: Final[dict[str, Any]] = {
     "error_type": SessionLost.__name__,
@@ -178,7 +181,8 @@ class Slot:
             others: Slots whose service to use if that of this one has ended.
 
         Raises:
-            Exception: Any error of :meth:`GymnasiumEnv.reset`. There is no episode then.
+            Exception: Any error of :meth:`GymnasiumEnv.reset`. There is no episode then. Errors
+                about the program name it and the environment.
         """
         self.is_over = True
         self.cancel()
@@ -186,12 +190,23 @@ class Slot:
         if isinstance(env, ClientServiceCompilerEnv):
             relatives = (other.env.compiler_env.unwrapped for other in others)
             env.share_service(each for each in relatives if type(each) is type(env))
-        self.observation, info = self.env.reset(seed=seed, options=options)
+        try:
+            self.observation, info = self.env.reset(seed=seed, options=options)
+        except PROGRAM_ERRORS as error:
+            self._add_name(error, options.get("benchmark"))
+            raise
         self.infos = [info]
         self._elapsed_steps = 0
         self.has_begun = True
         self.is_making = False
         self.is_over = False
+
+    def _add_name(self, error: Exception, benchmark: Any) -> None:
+        """Adds the environment and its program to the text of an error."""
+        benchmark = benchmark or self.env.compiler_env.benchmark
+        text = str(error.args[0]) if error.args else type(error).__name__
+        program = f" ({benchmark})" if benchmark and str(benchmark) not in text else ""
+        error.args = (f"Environment {self.number}{program}: {text}", *error.args[1:])
 
     def cancel(self) -> None:
         """Cancels the pending step, if there is one. This ends the episode."""

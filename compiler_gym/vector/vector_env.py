@@ -1,5 +1,6 @@
 """The vector environment."""
 
+import contextlib
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -13,7 +14,7 @@ from gymnasium.vector.utils import batch_space, iterate
 from compiler_gym.envs.compiler_env import CompilerEnv, waits_for_steps
 from compiler_gym.envs.gymnasium_adapter import GymnasiumEnv
 from compiler_gym.vector.batches import Batches, VectorStepResult
-from compiler_gym.vector.pending_steps import PendingSteps, Slot
+from compiler_gym.vector.pending_steps import PROGRAM_ERRORS, PendingSteps, Slot
 from compiler_gym.wrappers.compiler_env_wrapper import CompilerEnvWrapper
 
 _RESET_OPTIONS = ("benchmark", "timeout", "reset_mask")
@@ -137,7 +138,10 @@ class CompilerVectorEnv(VectorEnv):
         Raises:
             ValueError: If an option does not exist, or a length is not ``num_envs``.
             TypeError: If the mask is not an array of bool.
-            Exception: Any error of :meth:`GymnasiumEnv.reset`.
+            BenchmarkInitError: If a program cannot be used; the text names it and the environment.
+                Episodes have begun in the others. Reset this one alone, with ``"reset_mask"``.
+            LookupError: If there is no such benchmark; likewise.
+            Exception: Any other error of :meth:`GymnasiumEnv.reset`.
         """
         self._check_open()
         super().reset(seed=seed if isinstance(seed, int) else None)
@@ -155,10 +159,20 @@ class CompilerVectorEnv(VectorEnv):
         if seed is None:
             for slot in slots:
                 chosen = {k: v for k, v in slot_options[slot.number].items() if v is not None}
-                slot.prepare_reset(**chosen)
+                with contextlib.suppress(*PROGRAM_ERRORS):  # The reset meets it again.
+                    slot.prepare_reset(**chosen)
+        errors: list[Exception] = []
         for slot in slots:
-            slot.reset(seeds[slot.number], slot_options[slot.number], self._slots)
-            self._batches.keep(slot, 0.0, False, False)
+            try:
+                slot.reset(seeds[slot.number], slot_options[slot.number], self._slots)
+            except PROGRAM_ERRORS as error:
+                errors.append(error)
+            else:
+                self._batches.keep(slot, 0.0, False, False)
+        if errors:
+            first, *others = errors
+            first.args = ("\n".join([str(first), *map(str, others)]),)
+            raise first
         return self._batches.observations(self.copy), self._batches.infos(slots)
 
     def _seeds(self, seed: int | Sequence[int | None] | None) -> Sequence[int | None]:

@@ -6,9 +6,11 @@ import threading
 import gymnasium
 import numpy as np
 import pytest
+from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode
 
 import compiler_gym
+from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.vector import CompilerVectorEnv
 from compiler_gym.wrappers import ActionMask
 from tests.processes import descendants
@@ -115,6 +117,46 @@ class TestResults:
                 del results[1][4]["_transition_was_known"]
                 assert_same(results[1], expected[1])
                 assert_same(results[-1][:4], expected[-1][:4])
+
+
+class TestProgramsThatDoNotCompile:
+    @pytest.fixture
+    def wrong(self, tmp_path):
+        path = tmp_path / "wrong.ll"
+        path.write_text("define nothing")
+        return path.as_uri()
+
+    def test_others_have_begun(self, wrong):
+        with compiler_gym.make_vec(ID, COUNT) as envs:
+            programs = [KERNELS[0], wrong, KERNELS[2]]
+            with pytest.raises(BenchmarkInitError, match=f"Environment 1: .*{wrong}"):
+                envs.reset(options={"benchmark": programs})
+            with pytest.raises(ResetNeeded):
+                envs.step([0] * COUNT)
+            only = np.array([False, True, False])
+            envs.reset(options={"benchmark": KERNELS[1], "reset_mask": only})
+            envs.step([0] * COUNT)
+            assert [str(env.benchmark) for env in envs.get_attr("compiler_env")] == KERNELS
+
+    def test_all_are_named(self, wrong):
+        with compiler_gym.make_vec(ID, COUNT) as envs:
+            with pytest.raises(BenchmarkInitError) as error:
+                envs.reset(options={"benchmark": [wrong, KERNELS[0], "benchmark://none-v0"]})
+            first, second = str(error.value).split("\nEnvironment 2")
+            assert first.startswith(f"Environment 0: Cannot use the benchmark {wrong}")
+            assert "benchmark://none-v0" in second
+
+    @pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
+    def test_later_episodes(self, wrong, mode):
+        programs = [KERNELS[0], KERNELS[1], KERNELS[2], wrong]
+        with compiler_gym.make_vec(
+            ID, 2, autoreset_mode=mode, max_episode_steps=1, benchmarks=programs
+        ) as envs:
+            envs.reset()
+            with pytest.raises(BenchmarkInitError, match=f"Environment 1: .*{wrong}"):
+                for _ in range(2):
+                    envs.step([0, 0])
+            envs.step([0, 0])  # The next one of the list.
 
 
 class TestAutoreset:

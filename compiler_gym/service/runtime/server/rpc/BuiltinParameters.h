@@ -11,8 +11,7 @@
 
 namespace compiler_gym::runtime {
 
-// The prefixes of the parameters of the BenchmarkCache, and those of the PristinePool, which there
-// is if sessions are processes.
+// The prefixes of the parameters of the BenchmarkCache and of the PristinePool.
 constexpr char kBenchmarkCacheParameters[] = "service.benchmark_cache";
 constexpr char kPristinePoolParameters[] = "service.pristine_sessions";
 

@@ -15,8 +15,8 @@
 #include "llvm_service/ChangeTracker.h"
 #include "llvm_service/Ir.h"
 #include "llvm_service/LlvmCompatibility.h"
+#include "tests/Statuses.h"
 #include "tests/llvm_service/RandomWalk.h"
-#include "tests/llvm_service/Statuses.h"
 
 namespace compiler_gym::llvm_service {
 namespace {
@@ -70,8 +70,6 @@ class ChangeTrackerTest : public ::testing::Test {
   std::optional<ChangeTracker> tracker_;
   std::string bitcode_;
 };
-
-TEST_F(ChangeTrackerTest, UntouchedModuleIsUnchanged) { EXPECT_FALSE(look().changed); }
 
 TEST_F(ChangeTrackerTest, ChangedBody) {
   instruction(f(), 0).setHasNoUnsignedWrap(true);
@@ -369,7 +367,7 @@ TEST_F(ChangeTrackerTest, FunctionsWithoutName) {
 }
 
 TEST(ChangeTrackerPassTest, DeletedBlockWhoseAddressIsInAnotherFunction) {
-  const auto compilation = startCompilation(makeBenchmark(R"(
+  const auto compilation = startCompilation(R"(
 define ptr @g() {
   ret ptr blockaddress(@f, %b)
 }
@@ -378,8 +376,7 @@ define i32 @f(i32 %x) {
 b:
   ret i32 7
 }
-)"));
-  ASSERT_NE(compilation, nullptr);
+)");
   EXPECT_TRUE(applyPass(*compilation, "function(simplifycfg)"));
   EXPECT_THAT(compilation->lastChange().functionsChanged, ElementsAre("g", "f"));
 }

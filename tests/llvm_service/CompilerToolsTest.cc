@@ -138,26 +138,6 @@ std::string additions(const std::string& first, const std::string& second) {
   return text;
 }
 
-std::vector<std::string> described(const std::vector<NumberedSetting>& settings) {
-  std::vector<std::string> texts;
-  for (const auto& [index, text] : settings) {
-    texts.push_back((index ? std::to_string(*index) : "all") + " " + text.str());
-  }
-  return texts;
-}
-
-TEST(ParseSettingsTest, NumbersAndTexts) {
-  EXPECT_THAT(described(parseSettings("3=a;0:7=b+c=1;*=-d")),
-              ElementsAre("3 a", "0 b", "0 c=1", "7 b", "7 c=1", "all -d"));
-}
-
-TEST(ParseSettingsTest, MalformedOnesAreNone) {
-  for (const char* text : {"", ";", "0", "0=", "=a", "x=a", "-1=a", "0:=a", "0=a;", "0=a+", "**=a",
-                           "99999999999999999999=a"}) {
-    EXPECT_THAT(parseSettings(text), IsEmpty()) << text;
-  }
-}
-
 TEST(CompilerToolsTest, CallsAreListedAndDecided) {
   const std::string listed = run(kCalls, "list-call-sites").printed;
   EXPECT_THAT(listed, AllOf(HasSubstr(R"("callee":"small")"), HasSubstr(R"("index":0)"),
@@ -195,7 +175,7 @@ TEST(CompilerToolsTest, PassesAreSkippedByFunction) {
 TEST(CompilerToolsTest, OptionsAreSetByFunctionDownToTheCodeGenerator) {
   Machinery machinery(additions("tuned", "rest"));
   const Outcome outcome = machinery.run(
-      "set-functions<*=-enable-pre=0;0=-enable-pre=1+frame-pointer=all+branch-folder>,"
+      "set-functions<*=-enable-pre=0;0:1=-enable-pre=1+frame-pointer=all+branch-folder>,"
       "function(gvn,instcombine)");
   EXPECT_THAT(outcome.errors, IsEmpty());
   EXPECT_THAT(outcome.ir, HasSubstr(R"("frame-pointer"="all")"));
@@ -206,23 +186,24 @@ TEST(CompilerToolsTest, OptionsAreSetByFunctionDownToTheCodeGenerator) {
 
 TEST(CompilerToolsTest, ErrorsAreReported) {
   const std::string functions = additions("wrong", "right");
-  EXPECT_THAT(run(functions, "set-functions<0=-no-such-option>").errors,
-              ElementsAre(HasSubstr("There is no option -no-such-option")));
-  EXPECT_THAT(run(functions, "set-functions<*=-no-such-option>").errors,
-              ElementsAre(HasSubstr("There is no option -no-such-option")));
-  EXPECT_THAT(run(functions, "set-functions<9=gvn>").errors,
-              ElementsAre(HasSubstr("There is no function 9")));
-  EXPECT_THAT(run(kCalls, "set-call-sites<9=inline>").errors,
-              ElementsAre(HasSubstr("There is no call 9")));
-  EXPECT_THAT(run(kLoop, "set-loops<9=unroll.full>").errors,
-              ElementsAre(HasSubstr("There is no loop 9")));
+  const auto expect = [](const std::string& ir, const char* pipeline, const char* words) {
+    EXPECT_THAT(run(ir, pipeline).errors, ElementsAre(HasSubstr(words))) << pipeline;
+  };
+  expect(functions, "set-functions<0=-no-such-option>", "option -no-such-option");
+  expect(functions, "set-functions<*=-no-such-option>", "option -no-such-option");
+  expect(functions, "set-functions<9=gvn>", "function 9");
+  expect(kCalls, "set-call-sites<9=inline>", "call 9");
+  expect(kLoop, "set-loops<9=unroll.full>", "loop 9");
 }
 
 TEST(CompilerToolsTest, MalformedParametersAreRefused) {
+  for (const char* settings : {"", ";", "0", "0=", "=gvn", "x=gvn", "-1=gvn", "0:=gvn", "0=gvn;",
+                               "0=gvn+", "**=gvn", "99999999999999999999=gvn", "*=gvn"}) {
+    EXPECT_FALSE(run(kCalls, "set-functions<" + std::string(settings) + ">").isParsed) << settings;
+  }
   for (const char* pipeline :
-       {"set-functions<0=>", "set-functions<*=gvn>", "set-call-sites<0=keep>",
-        "set-call-sites<*=inline>", "set-loops<0=other>", "set-loops<*=unroll.full>",
-        "set-attribute<nonsense>", "list-functions<1>"}) {
+       {"set-call-sites<0=keep>", "set-call-sites<*=inline>", "set-loops<0=other>",
+        "set-loops<*=unroll.full>", "set-attribute<nonsense>", "list-functions<1>"}) {
     EXPECT_FALSE(run(kCalls, pipeline).isParsed) << pipeline;
   }
 }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <malloc.h>
 
+#include <any>
 #include <map>
 #include <set>
 
@@ -10,8 +11,8 @@
 #include "llvm_service/costs/CodeGenerator.h"
 #include "llvm_service/costs/CodeSize.h"
 #include "llvm_service/passes/SizeMarks.h"
+#include "tests/Statuses.h"
 #include "tests/llvm_service/RandomWalk.h"
-#include "tests/llvm_service/Statuses.h"
 
 namespace compiler_gym::llvm_service {
 namespace {
@@ -79,7 +80,7 @@ TEST(ContentReuseTest, ObjectTextSizesDoNotDependOnThoseBefore) {
 }
 
 TEST(ContentReuseTest, IsComputedOnceForEachContent) {
-  const auto compilation = startCompilation(makeBenchmark(kernel("sha256")));
+  const auto compilation = startCompilation(kernel("sha256"));
   const Program& program = compilation->program();
   int computed = 0;
   const auto measure = [&](const std::string& bitcode, int64_t& value) {
@@ -101,7 +102,7 @@ TEST(ContentReuseTest, IsComputedOnceForEachContent) {
 }
 
 TEST(ContentReuseTest, ErrorsAreNotKept) {
-  const auto compilation = startCompilation(makeBenchmark(kernel("sha256")));
+  const auto compilation = startCompilation(kernel("sha256"));
   bool failing = true;
   const auto measure = [&](const std::string&, int64_t& value) {
     value = 1;
@@ -132,6 +133,36 @@ TEST(ContentReuseTest, SizesDependOnTheBuildCommand) {
     sizes.insert(observe(*compilation, "TextSizeBytes").int64_value());
   }
   EXPECT_EQ(sizes.size(), 2u);
+}
+
+// Results reassembled from those of unchanged functions.
+TEST(ContentReuseTest, KeptPartsOfFunctionsAreThoseOfTheProgram) {
+  const std::set<std::string> inParts = {"Autophase",       "InstCount",    "Ir2vec",
+                                         "Ir2vecFunctions", "Ir2vecBlocks", "Ir2vecInstructions"};
+  std::map<std::string, std::any> kept;
+  for (const Observation& observation : availableObservations()) {
+    if (inParts.count(observation.space.name()) > 0) {
+      kept[observation.space.name()];
+    }
+  }
+  ASSERT_GE(kept.size(), 2u);
+  const Compilation* current = nullptr;
+  randomWalk(30, [&](Compilation& compilation, bool, const std::string& step) {
+    const bool isNew = &compilation != current || compilation.history().size() == 1;
+    current = &compilation;
+    for (auto& [name, parts] : kept) {
+      if (isNew) {
+        parts.reset();
+      }
+      EXPECT_EQ(observe(compilation, name, RunCounts(), &parts).SerializeAsString(),
+                observe(compilation, name).SerializeAsString())
+          << name << " after " << step;
+      EXPECT_TRUE(parts.has_value());
+    }
+    EXPECT_EQ(observe(compilation, "IrInstructionCount").int64_value(),
+              static_cast<int64_t>(compilation.module().getInstructionCount()))
+        << step;
+  });
 }
 
 }  // namespace

@@ -1,24 +1,40 @@
 #include "tests/llvm_service/Counts.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <map>
 #include <ostream>
+#include <set>
+#include <sstream>
 
 #include "tests/llvm_service/Observing.h"
-#include "tests/llvm_service/Programs.h"
 
 namespace compiler_gym::llvm_service {
+
+namespace {
+
+// The elements of a case that are not zero.
+std::map<std::string, int64_t> countsOf(const CountsCase& example) {
+  std::map<std::string, int64_t> counts;
+  for (const std::string& word : words(example.expected)) {
+    const size_t end = word.find('=');
+    counts[word.substr(0, end)] = end == std::string::npos ? 1 : std::stoll(word.substr(end + 1));
+  }
+  return counts;
+}
+
+}  // namespace
 
 std::ostream& operator<<(std::ostream& stream, const CountsCase& example) {
   return stream << example.name;
 }
 
-Counts with(Counts base, const Counts& more) {
-  for (const auto& [name, count] : more) {
-    base[name] = count;
-  }
-  return base;
+std::vector<std::string> words(const std::string& text) {
+  std::istringstream stream(text);
+  return {std::istream_iterator<std::string>(stream), {}};
 }
 
 std::vector<CountsCase> joined(const std::vector<std::vector<CountsCase>>& groups) {
@@ -31,32 +47,27 @@ std::vector<CountsCase> joined(const std::vector<std::vector<CountsCase>>& group
 
 void expectCounts(const std::string& observation, const std::vector<std::string>& elements,
                   const CountsCase& example) {
-  for (const auto& [name, count] : example.expected) {
-    ASSERT_NE(std::find(elements.begin(), elements.end(), name), elements.end())
-        << "The test misspells " << name;
-  }
-  const auto compilation = startCompilation(makeBenchmark(example.ir));
-  ASSERT_NE(compilation, nullptr) << example.ir;
-  const Int64Tensor tensor = observe(*compilation, observation).int64_tensor();
-  ASSERT_EQ(tensor.shape_size(), 1);
-  ASSERT_EQ(tensor.shape(0), elements.size());
+  std::map<std::string, int64_t> counts = countsOf(example);
+  const Int64Tensor tensor = observe(*startCompilation(example.ir), observation).int64_tensor();
+  EXPECT_THAT(tensor.shape(), ::testing::ElementsAre(elements.size()));
   ASSERT_EQ(static_cast<size_t>(tensor.value_size()), elements.size());
   for (size_t i = 0; i < elements.size(); ++i) {
-    const auto found = example.expected.find(elements[i]);
-    const int64_t expected = found == example.expected.end() ? 0 : found->second;
-    EXPECT_EQ(tensor.value(static_cast<int>(i)), expected) << elements[i];
+    EXPECT_EQ(tensor.value(static_cast<int>(i)), counts[elements[i]]) << elements[i];
+    counts.erase(elements[i]);
   }
+  EXPECT_TRUE(counts.empty()) << "The test misspells " << counts.begin()->first;
 }
 
 void expectAllCovered(const std::vector<std::string>& elements,
                       const std::vector<CountsCase>& cases) {
+  std::set<std::string> covered;
+  for (const CountsCase& example : cases) {
+    for (const auto& [name, count] : countsOf(example)) {
+      if (count > 0) covered.insert(name);
+    }
+  }
   for (const std::string& element : elements) {
-    EXPECT_TRUE(std::any_of(cases.begin(), cases.end(),
-                            [&](const CountsCase& example) {
-                              const auto found = example.expected.find(element);
-                              return found != example.expected.end() && found->second > 0;
-                            }))
-        << "No module has a " << element;
+    EXPECT_EQ(covered.count(element), 1U) << "No module has a " << element;
   }
 }
 

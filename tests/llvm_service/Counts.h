@@ -1,28 +1,25 @@
 #pragma once
 
-#include <cstdint>
 #include <iosfwd>
-#include <map>
 #include <string>
 #include <vector>
 
 namespace compiler_gym::llvm_service {
 
-/// Elements of a vector of counts by name. Names that are missing are zero.
-using Counts = std::map<std::string, int64_t>;
-
 /// A module and all that its vector of counts holds, counted by hand.
 struct CountsCase {
   std::string name;
   std::string ir;
-  Counts expected;
+  /// Elements of the vector, such as "Ret Br=3": once without a number. The last one of a name
+  /// counts. Names that are missing are zero.
+  std::string expected;
 };
 
 /// Prints a case for GoogleTest.
 std::ostream& operator<<(std::ostream& stream, const CountsCase& example);
 
-/// `base` with the elements of `more` added or replaced.
-Counts with(Counts base, const Counts& more);
+/// The words of a text.
+std::vector<std::string> words(const std::string& text);
 
 /// All cases of several groups, in their order.
 std::vector<CountsCase> joined(const std::vector<std::vector<CountsCase>>& groups);

@@ -3,9 +3,9 @@
 #include "llvm_service/Ir.h"
 #include "llvm_service/costs/Cycles.h"
 #include "tests/Effort.h"
+#include "tests/Statuses.h"
 #include "tests/llvm_service/Observing.h"
 #include "tests/llvm_service/Programs.h"
-#include "tests/llvm_service/Statuses.h"
 
 namespace compiler_gym::llvm_service {
 namespace {
@@ -99,7 +99,7 @@ TEST(CyclesTest, UnknownTarget) {
 }
 
 TEST(CyclesTest, InliningHidesNoWork) {
-  const auto compilation = startCompilation(makeBenchmark(callers(3, 50)));
+  const auto compilation = startCompilation(callers(3, 50));
   const int64_t before = observe(*compilation, "CyclesEstimate").int64_value();
   ASSERT_TRUE(applyPass(*compilation, "cgscc(inline)"));
   const int64_t after = observe(*compilation, "CyclesEstimate").int64_value();
@@ -112,7 +112,7 @@ TEST(CyclesTest, OptimisingMakesMostKernelsFaster) {
   size_t faster = 0;
   const std::vector<std::string> names = sample(kernelNames(), 8);
   for (const std::string& name : names) {
-    const auto compilation = startCompilation(makeBenchmark(kernel(name)));
+    const auto compilation = startCompilation(kernel(name));
     const int64_t unoptimised = observe(*compilation, "CyclesEstimate").int64_value();
     EXPECT_EQ(observe(*compilation, "CyclesEstimateO0").int64_value(), unoptimised) << name;
     faster += observe(*compilation, "CyclesEstimateOz").int64_value() < unoptimised;

@@ -1,7 +1,6 @@
 #include <gtest/gtest.h>
 
 #include <functional>
-#include <map>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -14,9 +13,9 @@
 #include "llvm_service/LlvmCompatibility.h"
 #include "llvm_service/observations/Observation.h"
 #include "tests/Effort.h"
+#include "tests/Statuses.h"
 #include "tests/llvm_service/Observing.h"
 #include "tests/llvm_service/Programs.h"
-#include "tests/llvm_service/Statuses.h"
 
 namespace compiler_gym::llvm_service {
 namespace {
@@ -31,6 +30,8 @@ $group = comdat any
 @array = internal constant [2 x i32] [i32 1, i32 2]
 @addresses = global [2 x ptr] [ptr getelementptr (i8, ptr @array, i64 4),
                                ptr getelementptr (i8, ptr @array, i64 4)]
+@nested = global { [2 x ptr] } { [2 x ptr] [ptr getelementptr (i8, ptr @array, i64 8), ptr null] }
+@other = global { [2 x ptr] } { [2 x ptr] [ptr null, ptr getelementptr (i8, ptr @array, i64 8)] }
 @in_group = global i32 0, comdat($group)
 @unused = internal global i32 9
 @alias = alias i32, ptr @v
@@ -60,7 +61,7 @@ entry:
   %result = call i32 @callee(i32 %a, ptr %p)
   store i32 %b, ptr @v, align 4
   %less = icmp slt i32 %a, %b
-  br i1 %less, label %left, label %right
+  br i1 %less, label %left, label %right, !llvm.loop !2
 left:
   br label %join
 right:
@@ -82,6 +83,8 @@ unwinding:
 !named = !{!1}
 !0 = !{i32 0, i32 10}
 !1 = !{i32 1}
+!2 = distinct !{!2, !3}
+!3 = !{!"llvm.loop.mustprogress"}
 )";
 
 Function& f(Module& module) { return *module.getFunction("f"); }
@@ -217,6 +220,12 @@ std::vector<Change> computationChanges() {
                                           MDBuilder(m.getContext()).createBranchWeights(1, 2));
        }},
   };
+  // Such as the names of loops, which change in place.
+  changes.push_back({"DistinctNode", [](Module& m) {
+                       first<BranchInst>(m)
+                           .getMetadata(LLVMContext::MD_loop)
+                           ->replaceOperandWith(1, MDNode::get(m.getContext(), {}));
+                     }});
 #if LLVM_VERSION_MAJOR >= 20  // Comparisons had no such flag before.
   changes.push_back({"SameSign", [](Module& m) { first<ICmpInst>(m).setSameSign(); }});
 #endif
@@ -362,6 +371,13 @@ std::vector<Change> useListChanges() {
       {"UsesOfBlock", [](Module& m) { first<PHINode>(m).getParent()->reverseUseList(); }},
       {"UsesOfFunction", [](Module& m) { m.getFunction("callee")->reverseUseList(); }},
       {"UsesOfVariable", [](Module& m) { variable(m, "v").reverseUseList(); }},
+      // Constants share their storage with others of the same context.
+      {"UsesOfNestedConstant",
+       [](Module& m) {
+         const Constant* outer = variable(m, "nested").getInitializer();
+         auto* address = cast<Constant>(cast<Constant>(outer->getOperand(0))->getOperand(0));
+         cast<ConstantExpr>(address)->reverseUseList();
+       }},
       {"UsesSorted",
        [](Module& m) {
          std::vector<const Use*> order;
@@ -407,85 +423,6 @@ TEST_P(FingerprintTest, ChangesWithTheModule) {
 
 INSTANTIATE_TEST_SUITE_P(Change, FingerprintTest, ::testing::ValuesIn(allChanges()),
                          [](const auto& info) { return info.param.name; });
-
-// Constants share their storage with others of the same context, and their uses have an order, too.
-TEST(FingerprintConstantTest, ChangesWithTheUsesOfNestedConstants) {
-  constexpr char kText[] = R"(
-@array = global [4 x i32] zeroinitializer
-@a = global { [2 x ptr] } { [2 x ptr] [ptr getelementptr (i8, ptr @array, i64 4), ptr null] }
-@b = global { [2 x ptr] } { [2 x ptr] [ptr null, ptr getelementptr (i8, ptr @array, i64 4)] }
-)";
-  OwnedModule owned;
-  ASSERT_THAT(parseIr(kText, owned), IsOk());
-  const Constant* outer = owned.module->getGlobalVariable("a")->getInitializer();
-  auto* address = cast<Constant>(cast<Constant>(outer->getOperand(0))->getOperand(0));
-  ASSERT_TRUE(isa<ConstantExpr>(address));
-  const uint64_t before = fingerprint(*owned.module);
-  const std::string bitcodeBefore = writeBitcode(*owned.module);
-  address->reverseUseList();
-  ASSERT_NE(writeBitcode(*owned.module), bitcodeBefore) << "The change is not one";
-  EXPECT_NE(fingerprint(*owned.module), before);
-}
-
-// Distinct nodes, such as the names of loops, can change in place.
-TEST(FingerprintMetadataTest, ChangesWithTheOperandsOfADistinctNode) {
-  constexpr char kText[] = R"(
-define void @f(i1 %c) {
-entry:
-  br label %loop
-loop:
-  br i1 %c, label %loop, label %exit, !llvm.loop !0
-exit:
-  ret void
-}
-!0 = distinct !{!0, !1}
-!1 = !{!"llvm.loop.mustprogress"}
-)";
-  OwnedModule owned;
-  ASSERT_THAT(parseIr(kText, owned), IsOk());
-  Module& module = *owned.module;
-  BasicBlock& loop = *std::next(f(module).begin());
-  MDNode* name = loop.getTerminator()->getMetadata(LLVMContext::MD_loop);
-  ASSERT_NE(name, nullptr);
-  const uint64_t before = fingerprint(module);
-  const std::string bitcodeBefore = writeBitcode(module);
-  name->replaceOperandWith(
-      1, MDNode::get(module.getContext(),
-                     MDString::get(module.getContext(), "llvm.loop.unroll.disable")));
-  ASSERT_NE(writeBitcode(module), bitcodeBefore) << "The change is not one";
-  EXPECT_NE(fingerprint(module), before);
-}
-
-TEST(FingerprintStabilityTest, LookingDoesNotChangeIt) {
-  for (const std::string& name : sample<std::string>({"sha256", "regex", "matrix"}, 1)) {
-    const auto compilation = startCompilation(makeBenchmark(kernel(name)));
-    ASSERT_NE(compilation, nullptr);
-    applyPass(*compilation, "function(sroa)");
-    const uint64_t before = fingerprint(compilation->module());
-    EXPECT_THAT(compilation->verify(), IsOk());
-    writeBitcode(compilation->module());
-    printIr(compilation->module());
-    for (const Observation& observation : availableObservations()) {
-      Event event;
-      // Costs of programs that cannot be built are errors, which is all the same here.
-      static_cast<void>(tryObserve(*compilation, observation.space.name(), event));
-      EXPECT_EQ(fingerprint(compilation->module()), before)
-          << observation.space.name() << " of " << name;
-    }
-  }
-}
-
-TEST(FingerprintStabilityTest, DifferentModulesDiffer) {
-  std::map<uint64_t, std::string> seen;
-  std::vector<OwnedModule> modules(kernels().size());
-  size_t i = 0;
-  for (const auto& [name, bitcode] : kernels()) {
-    ASSERT_THAT(parseIr(bitcode, modules[i]), IsOk());
-    const auto [entry, isNew] = seen.emplace(fingerprint(*modules[i].module), name);
-    EXPECT_TRUE(isNew) << name << " and " << entry->second;
-    ++i;
-  }
-}
 
 }  // namespace
 }  // namespace compiler_gym::llvm_service

@@ -13,7 +13,6 @@ namespace compiler_gym::llvm_service {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 constexpr char kModule[] = R"(
 declare i32 @external(i32)
@@ -51,7 +50,7 @@ exit:
 )";
 
 TEST(CallGraphTest, HandDrawnExample) {
-  const auto compilation = startCompilation(makeBenchmark(kModule));
+  const auto compilation = startCompilation(kModule);
   const Event graph = observe(*compilation, "CallGraph");
   EXPECT_THAT(texts(graph, "function"), ElementsAre("external", "callee", "callback", "loop"));
   EXPECT_THAT(flags(graph, "defined"), ElementsAre(false, true, true, true));
@@ -64,7 +63,7 @@ TEST(CallGraphTest, HandDrawnExample) {
 
 TEST(CallGraphTest, CountsTheCallsOfTheModule) {
   for (const auto& [name, bitcode] : kernels()) {
-    const auto compilation = startCompilation(makeBenchmark(bitcode));
+    const auto compilation = startCompilation(bitcode);
     int64_t calls = 0;
     for (const llvm::Function& function : compilation->module()) {
       for (const llvm::BasicBlock& block : function) {
@@ -83,15 +82,8 @@ TEST(CallGraphTest, CountsTheCallsOfTheModule) {
   }
 }
 
-TEST(CallGraphTest, EmptyModule) {
-  const auto compilation = startCompilation(makeBenchmark("@v = global i32 0\n"));
-  const Event graph = observe(*compilation, "CallGraph");
-  EXPECT_THAT(texts(graph, "function"), IsEmpty());
-  EXPECT_THAT(integers(graph, "caller"), IsEmpty());
-}
-
 TEST(FunctionPropertiesTest, HandCountedExample) {
-  const auto compilation = startCompilation(makeBenchmark(kModule));
+  const auto compilation = startCompilation(kModule);
   const Event table = observe(*compilation, "FunctionProperties");
   EXPECT_THAT(texts(table, "Function"), ElementsAre("callee", "callback", "loop"));
   const auto column = [&](const char* name) { return integers(table, name); };
@@ -115,7 +107,7 @@ TEST(FunctionPropertiesTest, HandCountedExample) {
 
 TEST(FunctionPropertiesTest, AddsUpToTheInstructionsOfTheModule) {
   for (const std::string& name : sample(kernelNames(), 5)) {
-    const auto compilation = startCompilation(makeBenchmark(kernel(name)));
+    const auto compilation = startCompilation(kernel(name));
     applyPass(*compilation, "default<O2>");
     const Event table = observe(*compilation, "FunctionProperties");
     int64_t sum = 0;

@@ -35,7 +35,7 @@ Packed unpack(const Event& event) {
 }
 
 Packed packedOf(const std::string& ir) {
-  const auto compilation = startCompilation(makeBenchmark(ir));
+  const auto compilation = startCompilation(ir);
   return unpack(observe(*compilation, "Inst2vecPacked"));
 }
 
@@ -100,12 +100,6 @@ TEST(Inst2vecPackedTest, NumbersStayIfStructuresHaveNumbers) {
     })");
   EXPECT_EQ(packed.structures, "%0 = type { i32 }\n");
   EXPECT_THAT(packed.lines, ElementsAre("%1 = alloca %0, align 8", "ret void"));
-}
-
-TEST(Inst2vecPackedTest, ProgramsWithoutFunctions) {
-  const Packed packed = packedOf("@g = global i32 3\ndeclare void @h()\n");
-  EXPECT_TRUE(packed.lines.empty());
-  EXPECT_TRUE(packed.indices.empty());
 }
 
 }  // namespace

@@ -7,9 +7,9 @@
 #include "llvm/Config/llvm-config.h"
 #include "llvm_service/Ir2vecVocabulary.h"
 #include "llvm_service/observations/Observation.h"
+#include "tests/Statuses.h"
 #include "tests/llvm_service/Observing.h"
 #include "tests/llvm_service/Programs.h"
-#include "tests/llvm_service/Statuses.h"
 #include "tests/llvm_service/TemporaryDirectory.h"
 
 namespace compiler_gym::llvm_service {
@@ -53,7 +53,7 @@ std::vector<std::vector<double>> rowsOf(const Event& event) {
   return rows;
 }
 
-std::unique_ptr<Compilation> start() { return startCompilation(makeBenchmark(kModule)); }
+std::unique_ptr<Compilation> start() { return startCompilation(kModule); }
 
 // A vector is 1 times that of the opcode, 0.5 times that of the type and 0.2 times those of the
 // operands and of the predicate. See Observing.cc for the vocabulary.
@@ -159,8 +159,7 @@ TEST(VocabularyFileTest, MissingFile) {
 #else
 
 TEST(Ir2vecTest, IsUnimplementedWithoutTheAnalysis) {
-  const auto compilation = startCompilation(makeBenchmark("define void @f() {\n  ret void\n}\n"));
-  ASSERT_NE(compilation, nullptr);
+  const auto compilation = startCompilation("define void @f() {\n  ret void\n}\n");
   std::vector<std::string> names;
   for (const Observation& observation : listObservations()) {
     const std::string& name = observation.space.name();

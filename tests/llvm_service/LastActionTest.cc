@@ -2,8 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/Statuses.h"
 #include "tests/llvm_service/RandomWalk.h"
-#include "tests/llvm_service/Statuses.h"
 #include "tests/llvm_service/Tables.h"
 
 namespace compiler_gym::llvm_service {
@@ -28,22 +28,25 @@ define i32 @other(i32 %a) {
 }
 )";
 
-std::unique_ptr<Compilation> start() { return startCompilation(makeBenchmark(kModule)); }
+std::unique_ptr<Compilation> start() { return startCompilation(kModule); }
 
 const Event& field(const Event& event, const char* name) {
   return event.event_dict().event().at(name);
 }
 
-TEST(PassStatsTest, BeforeTheFirstAction) {
-  const auto compilation = start();
-  const Event stats = observe(*compilation, "PassStats");
+void expectNoChange(Compilation& compilation, int64_t instructions) {
+  const Event stats = observe(compilation, "PassStats");
   EXPECT_FALSE(field(stats, "changed").boolean_value());
-  EXPECT_EQ(field(stats, "instructions_before").int64_value(), 5);
-  EXPECT_EQ(field(stats, "instructions_after").int64_value(), 5);
+  EXPECT_THAT(texts(stats, "functions_changed"), IsEmpty());
+  EXPECT_THAT(texts(stats, "functions_removed"), IsEmpty());
+  EXPECT_EQ(field(stats, "instructions_before").int64_value(), instructions);
+  EXPECT_EQ(field(stats, "instructions_after").int64_value(), instructions);
+  EXPECT_THAT(texts(observe(compilation, "Remarks"), "kind"), IsEmpty());
 }
 
-TEST(PassStatsTest, OfInlining) {
+TEST(LastActionTest, StatsAndRemarksAreThoseOfTheLastActionOnly) {
   const auto compilation = start();
+  expectNoChange(*compilation, 5);
   ASSERT_TRUE(applyPass(*compilation, "cgscc(inline)"));
   const Event stats = observe(*compilation, "PassStats");
   EXPECT_TRUE(field(stats, "changed").boolean_value());
@@ -52,58 +55,22 @@ TEST(PassStatsTest, OfInlining) {
   EXPECT_THAT(texts(stats, "functions_removed"), ElementsAre("callee"));
   EXPECT_EQ(field(stats, "instructions_before").int64_value(), 5);
   EXPECT_EQ(field(stats, "instructions_after").int64_value(), 3);
-}
-
-TEST(PassStatsTest, OfAnActionWithoutEffect) {
-  const auto compilation = start();
-  ASSERT_TRUE(applyPass(*compilation, "cgscc(inline)"));
-  ASSERT_FALSE(applyPass(*compilation, "cgscc(inline)"));
-  const Event stats = observe(*compilation, "PassStats");
-  EXPECT_FALSE(field(stats, "changed").boolean_value());
-  EXPECT_THAT(texts(stats, "functions_changed"), IsEmpty());
-  EXPECT_THAT(texts(stats, "functions_removed"), IsEmpty());
-  EXPECT_EQ(field(stats, "instructions_before").int64_value(), 3);
-}
-
-TEST(RemarksTest, BeforeTheFirstAction) {
-  const auto compilation = start();
-  EXPECT_THAT(texts(observe(*compilation, "Remarks"), "kind"), IsEmpty());
-}
-
-TEST(RemarksTest, OfInlining) {
-  const auto compilation = start();
-  ASSERT_TRUE(applyPass(*compilation, "cgscc(inline)"));
   const Event remarks = observe(*compilation, "Remarks");
   EXPECT_THAT(texts(remarks, "kind"), ElementsAre("passed"));
   EXPECT_THAT(texts(remarks, "pass"), ElementsAre("inline"));
   EXPECT_THAT(texts(remarks, "name"), ElementsAre("Inlined"));
   EXPECT_THAT(texts(remarks, "function"), ElementsAre("caller"));
   EXPECT_THAT(texts(remarks, "message"), ElementsAre(StartsWith("'callee' inlined into 'caller'")));
-}
-
-TEST(RemarksTest, AreThoseOfTheLastActionOnly) {
-  const auto compilation = start();
-  ASSERT_TRUE(applyPass(*compilation, "cgscc(inline)"));
-  applyPass(*compilation, "function(sroa)");
-  EXPECT_THAT(texts(observe(*compilation, "Remarks"), "kind"), IsEmpty());
-  EXPECT_THAT(texts(observe(*compilation, "Remarks"), "kind"), IsEmpty());
-}
-
-// As some of the old actions do.
-TEST(LastActionTest, AnActionWithoutAPipelineDoesNothing) {
-  const auto compilation = start();
-  ASSERT_TRUE(applyPass(*compilation, "cgscc(inline)"));
-  ASSERT_FALSE(applyPass(*compilation, ""));
-  EXPECT_EQ(compilation->history().size(), 2u);
-  EXPECT_THAT(texts(observe(*compilation, "Remarks"), "kind"), IsEmpty());
-  const Event stats = observe(*compilation, "PassStats");
-  EXPECT_FALSE(field(stats, "changed").boolean_value());
-  EXPECT_THAT(texts(stats, "functions_changed"), IsEmpty());
-  EXPECT_EQ(field(stats, "instructions_before").int64_value(), 3);
+  // Some of the old actions have no pipeline.
+  for (const char* pipeline : {"cgscc(inline)", ""}) {
+    ASSERT_FALSE(applyPass(*compilation, pipeline));
+    expectNoChange(*compilation, 3);
+  }
+  EXPECT_EQ(compilation->history().size(), 3u);
 }
 
 TEST(RemarksTest, OfMissedTransformations) {
-  const auto compilation = startCompilation(makeBenchmark(kernel("matrix")));
+  const auto compilation = startCompilation(kernel("matrix"));
   applyPass(*compilation, "default<O2>");
   applyPass(*compilation, "function(loop-vectorize)");
   EXPECT_THAT(texts(observe(*compilation, "Remarks"), "kind"), Contains("missed"));

@@ -1,5 +1,4 @@
 // Spelling of -Oz by the version of LLVM. Only the installed one can be run.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "llvm_service/passes/Levels.h"

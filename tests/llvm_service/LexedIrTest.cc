@@ -79,8 +79,7 @@ std::string withoutComments(const std::string& text) {
 TEST(LexIrTest, NothingOfTheKernelsIsLost) {
   for (const std::string& name : sample(kernelNames(), 4)) {
     for (const char* pipeline : {"", "default<O3>"}) {
-      const auto compilation = startCompilation(makeBenchmark(kernel(name)));
-      ASSERT_NE(compilation, nullptr);
+      const auto compilation = startCompilation(kernel(name));
       if (*pipeline != '\0') {
         applyPass(*compilation, pipeline);
       }
@@ -102,8 +101,7 @@ TEST(LexIrTest, NothingOfTheKernelsIsLost) {
 }
 
 TEST(LexIrTest, JoinedWithSpacesItIsTheSameProgram) {
-  const auto compilation = startCompilation(makeBenchmark(kernel("json")));
-  ASSERT_NE(compilation, nullptr);
+  const auto compilation = startCompilation(kernel("json"));
   const std::string ir = printIr(compilation->module());
   std::string joined;
   for (const IrToken& token : lexIr(ir)) {
@@ -123,8 +121,7 @@ std::vector<std::string> lastFive(const Event& event, const std::string& field) 
 }
 
 TEST(LexedIrObservationTest, HasFourVectors) {
-  const auto compilation = startCompilation(makeBenchmark("declare void @f()\n"));
-  ASSERT_NE(compilation, nullptr);
+  const auto compilation = startCompilation("declare void @f()\n");
   const Event event = observe(*compilation, "LexedIr");
   const auto& fields = event.event_dict().event();
   ASSERT_EQ(fields.size(), 4U);

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "tests/llvm_service/Statuses.h"
+#include "tests/Statuses.h"
 
 namespace compiler_gym::llvm_service {
 

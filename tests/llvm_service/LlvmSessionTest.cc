@@ -6,23 +6,19 @@
 #include <random>
 #include <thread>
 
-#include "llvm/Config/llvm-config.h"
 #include "llvm_service/Flags.h"
 #include "llvm_service/Games.h"
-#include "llvm_service/LlvmSession.h"
 #include "tests/Effort.h"
+#include "tests/Statuses.h"
 #include "tests/llvm_service/LlvmClient.h"
 #include "tests/llvm_service/Programs.h"
-#include "tests/llvm_service/Statuses.h"
+#include "tests/llvm_service/SessionPlayer.h"
 
 namespace compiler_gym::llvm_service {
 namespace {
 
 using grpc::Status;
 using grpc::StatusCode;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::StartsWith;
 
 // Indices of the action spaces.
 constexpr int kPassesAll = 0;
@@ -68,12 +64,6 @@ class LlvmSessionTest : public ::testing::Test {
   std::mt19937 random_{20240229};
 };
 
-TEST_F(LlvmSessionTest, TellsVersionAndTarget) {
-  const LlvmSession session(client_.workingDirectory());
-  EXPECT_THAT(session.getCompilerVersion(), StartsWith(LLVM_VERSION_STRING " "));
-  EXPECT_THAT(session.getCompilerVersion(), HasSubstr("linux"));
-}
-
 TEST_F(LlvmSessionTest, StepsChangeTheProgram) {
   const int64_t session = start();
   const int64_t before = client_.number(session, "IrInstructionCount");
@@ -101,19 +91,9 @@ TEST_F(LlvmSessionTest, LegacyActionsWithoutAPassDoNothing) {
   }
 }
 
+// What changed is not looked for after each of the actions of a step. Observations are kept until
+// something changes.
 TEST_F(LlvmSessionTest, AStepOfSeveralActionsEqualsSeveralSteps) {
-  const std::vector<int64_t> actions = randomActions(20);
-  const int64_t together = start();
-  client_.step(together, actions);
-  const int64_t apart = start();
-  for (const int64_t action : actions) {
-    client_.step(apart, {action});
-  }
-  EXPECT_TRUE(client_.bitcode(together) == client_.bitcode(apart)) << namesOf(actions);
-}
-
-// What changed is not looked for after each of the actions of a step.
-TEST_F(LlvmSessionTest, AStepOfSeveralActionsTellsOfTheLast) {
   for (int round = 0; round < 20; ++round) {
     const std::vector<int64_t> actions = randomActions(1 + round % 5);
     const int64_t together = start();
@@ -124,23 +104,13 @@ TEST_F(LlvmSessionTest, AStepOfSeveralActionsTellsOfTheLast) {
       changedApart |= client_.step(apart, {action});
     }
     EXPECT_EQ(changed, changedApart) << namesOf(actions);
-    for (const char* name : {"PassStats", "Autophase", "InstCount", "IrInstructionCount"}) {
+    for (const char* name :
+         {"IrSha1", "PassStats", "Autophase", "InstCount", "IrInstructionCount"}) {
       EXPECT_EQ(client_.observe(together, name).ShortDebugString(),
                 client_.observe(apart, name).ShortDebugString())
           << name << " after " << namesOf(actions);
     }
   }
-}
-
-TEST_F(LlvmSessionTest, SessionsOnOneProgramAreIndependent) {
-  const int64_t one = start();
-  const int64_t other = start();
-  const std::string before = client_.bitcode(other);
-  client_.step(one, {action("function(sroa)")});
-  EXPECT_TRUE(client_.bitcode(other) == before);
-  EXPECT_FALSE(client_.bitcode(one) == before);
-  client_.end(one);
-  EXPECT_TRUE(client_.bitcode(other) == before);
 }
 
 TEST_F(LlvmSessionTest, RefusesActionsOutOfRange) {
@@ -151,41 +121,12 @@ TEST_F(LlvmSessionTest, RefusesActionsOutOfRange) {
     Event action;
     action.set_int64_value(number);
     EXPECT_THAT(tryStep(session, action),
-                IsError(StatusCode::INVALID_ARGUMENT, "PassesAll(" + std::to_string(number) +
-                                                          ") is not in range [0, " +
-                                                          std::to_string(size) + ")"));
+                IsError(StatusCode::INVALID_ARGUMENT, "PassesAll(" + std::to_string(number)));
   }
   EXPECT_TRUE(client_.bitcode(session) == before);
   Event last;
   last.set_int64_value(size - 1);
   EXPECT_THAT(tryStep(session, last), IsOk());
-}
-
-TEST_F(LlvmSessionTest, RefusesActionsOfAnotherKind) {
-  const int64_t session = start();
-  Event name;
-  name.set_string_value("function(sroa)");
-  Event real;
-  real.set_double_value(1);
-  Event list;
-  list.mutable_event_list()->add_event()->set_int64_value(1);
-  for (const Event& action : {Event(), name, real, list}) {
-    EXPECT_THAT(tryStep(session, action), IsError(StatusCode::INVALID_ARGUMENT, "int64_value"));
-  }
-}
-
-TEST_F(LlvmSessionTest, ActionsBeforeABadOneStayApplied) {
-  const int64_t session = start();
-  StepRequest request;
-  request.set_session_id(session);
-  request.add_action()->set_int64_value(action("function(sroa)"));
-  request.add_action()->set_int64_value(-1);
-  request.add_action()->set_int64_value(action("function(dce)"));
-  StepReply reply;
-  const int64_t before = client_.number(session, "IrInstructionCount");
-  EXPECT_THAT(client_.tryStep(request, reply), IsError(StatusCode::INVALID_ARGUMENT, "range"));
-  EXPECT_LT(client_.number(session, "IrInstructionCount"), before);
-  EXPECT_FALSE(client_.step(session, {action("function(sroa)")}));
 }
 
 TEST_F(LlvmSessionTest, RefusesUnknownSpaces) {
@@ -200,12 +141,6 @@ TEST_F(LlvmSessionTest, RefusesUnknownSpaces) {
   Event event;
   EXPECT_THAT(session.computeObservation(observationSpace, event),
               IsError(StatusCode::INVALID_ARGUMENT, "Weather"));
-
-  StepRequest request;
-  request.set_session_id(start());
-  request.add_observation_space(1000);
-  StepReply reply;
-  EXPECT_THAT(client_.tryStep(request, reply), IsError(StatusCode::INVALID_ARGUMENT, "1000"));
 }
 
 TEST_F(LlvmSessionTest, RefusesProgramsLargerThanTheFlag) {
@@ -225,24 +160,6 @@ TEST_F(LlvmSessionTest, RunsOnAProgramWithoutFunctions) {
   EXPECT_EQ(client_.number(session, "IrInstructionCount"), 0);
 }
 
-TEST_F(LlvmSessionTest, ReplayingActionsGivesTheSameProgram) {
-  for (const char* name : {"sha256", "regex", "matrix", "json"}) {
-    for (int round = 0; round < effort(1, 4); ++round) {
-      const std::vector<int64_t> actions = randomActions(25);
-      std::vector<std::string> hashes[2];
-      for (std::vector<std::string>& seen : hashes) {
-        const int64_t session = start(name);
-        for (const int64_t action : actions) {
-          client_.step(session, {action});
-          seen.push_back(client_.text(session, "IrSha1"));
-        }
-        client_.end(session);
-      }
-      EXPECT_EQ(hashes[0], hashes[1]) << namesOf(actions) << " on " << name;
-    }
-  }
-}
-
 TEST_F(LlvmSessionTest, AForkEqualsItsParent) {
   for (const char* name : {"sha256", "regex", "matrix"}) {
     for (int round = 0; round < effort(1, 4); ++round) {
@@ -259,16 +176,6 @@ TEST_F(LlvmSessionTest, AForkEqualsItsParent) {
       }
     }
   }
-}
-
-TEST_F(LlvmSessionTest, AForkIsIndependentOfItsParent) {
-  const int64_t parent = start();
-  const int64_t child = client_.fork(parent);
-  const std::string before = client_.bitcode(parent);
-  client_.step(child, {action("function(sroa)")});
-  EXPECT_TRUE(client_.bitcode(parent) == before);
-  client_.end(parent);
-  EXPECT_TRUE(client_.step(child, {action("function(instcombine<no-verify-fixpoint>)")}));
 }
 
 TEST_F(LlvmSessionTest, AForkHasTheParametersAndBaselineOfItsParent) {
@@ -306,21 +213,6 @@ TEST_F(LlvmSessionTest, ObservingDoesNotChangeTheEffectOfActions) {
   }
 }
 
-// The service keeps observations of a module until it changes.
-TEST_F(LlvmSessionTest, ObservationsAreThoseOfTheCurrentProgram) {
-  const int64_t session = start("matrix");
-  for (const int64_t action : randomActions(40)) {
-    client_.step(session, {action});
-    const int64_t fresh = client_.start(makeBenchmark(client_.bitcode(session)), kPassesAll);
-    for (const char* name : {"InstCount", "Autophase", "IrInstructionCount"}) {
-      EXPECT_EQ(client_.observe(session, name).SerializeAsString(),
-                client_.observe(fresh, name).SerializeAsString())
-          << name << " after " << namesOf({action});
-    }
-    client_.end(fresh);
-  }
-}
-
 TEST_F(LlvmSessionTest, MeasuresAsOftenAsTold) {
   Benchmark benchmark = makeBenchmark(kernel("sha256"));
   const std::string log = (client_.workingDirectory() / "log").string();
@@ -341,7 +233,8 @@ TEST_F(LlvmSessionTest, MeasuresAsOftenAsTold) {
 struct CountParameter {
   const char* name;
   const char* initial;
-  const char* tooSmall;
+  const char* outside;  // Of the range.
+  const char* good = "5";
 };
 
 class CountParameterTest : public LlvmSessionTest,
@@ -351,16 +244,16 @@ TEST_P(CountParameterTest, IsSetAndRead) {
   const int64_t session = start();
   const std::string set = std::string("llvm.set_") + GetParam().name;
   const std::string get = std::string("llvm.get_") + GetParam().name;
+  const std::string good = GetParam().good;
   EXPECT_EQ(client_.send(session, get, ""), GetParam().initial);
-  EXPECT_EQ(client_.send(session, set, "5"), "5");
-  EXPECT_EQ(client_.send(session, get, "ignored"), "5");
+  EXPECT_EQ(client_.send(session, set, good), good);
+  EXPECT_EQ(client_.send(session, get, "ignored"), good);
   for (const char* bad :
-       {GetParam().tooSmall, "-3", "", "five", "1.5", "2 ", "0x2", "99999999999999999999"}) {
-    EXPECT_THAT(client_.trySend(session, set, bad),
-                IsError(StatusCode::INVALID_ARGUMENT, set + " expects an integer of at least "))
+       {GetParam().outside, "-3", "", "five", "1.5", "2 ", "0x2", "99999999999999999999"}) {
+    EXPECT_THAT(client_.trySend(session, set, bad), IsError(StatusCode::INVALID_ARGUMENT, set))
         << bad;
   }
-  EXPECT_EQ(client_.send(session, get, ""), "5");
+  EXPECT_EQ(client_.send(session, get, ""), good);
   EXPECT_EQ(client_.send(start(), get, ""), GetParam().initial) << "Sessions share it";
 }
 
@@ -368,24 +261,9 @@ INSTANTIATE_TEST_SUITE_P(
     Parameter, CountParameterTest,
     ::testing::Values(CountParameter{"runtimes_per_observation_count", "1", "0"},
                       CountParameter{"warmup_runs_count_per_runtime_observation", "0", "-1"},
-                      CountParameter{"buildtimes_per_observation_count", "1", "0"}),
+                      CountParameter{"buildtimes_per_observation_count", "1", "0"},
+                      CountParameter{"runtime_pinning", "0", "2", "1"}),
     [](const auto& info) { return info.param.name; });
-
-TEST_F(LlvmSessionTest, PinningIsOnOrOff) {
-  const int64_t session = start();
-  EXPECT_EQ(client_.send(session, "llvm.set_runtime_pinning", "1"), "1");
-  EXPECT_EQ(client_.send(session, "llvm.get_runtime_pinning", ""), "1");
-  EXPECT_THAT(client_.trySend(session, "llvm.set_runtime_pinning", "2"),
-              IsError(StatusCode::INVALID_ARGUMENT, "at most 1"));
-}
-
-TEST_F(LlvmSessionTest, RefusesUnknownParameters) {
-  const int64_t session = start();
-  for (const char* key : {"", "llvm.", "llvm.set_speed", "llvm.set_runtimes_per_observation_count ",
-                          "LLVM.GET_RUNTIMES_PER_OBSERVATION_COUNT"}) {
-    EXPECT_THAT(client_.trySend(session, key, "1"), IsError(StatusCode::INVALID_ARGUMENT, key));
-  }
-}
 
 // A session that counts the computations of one of its observations.
 class CachedObservationTest : public LlvmSessionTest {
@@ -407,30 +285,7 @@ class CachedObservationTest : public LlvmSessionTest {
                 IsOk());
   }
 
-  int64_t observe() {
-    ObservationSpace space;
-    space.set_name(kObservation);
-    Event value;
-    EXPECT_THAT(session_.computeObservation(space, value), IsOk());
-    return value.int64_value();
-  }
-
-  void step(const std::string& name) {
-    Event event;
-    event.set_int64_value(action(name));
-    bool endOfEpisode = false;
-    std::optional<ActionSpace> newActionSpace;
-    bool hadNoEffect = false;
-    session_.beginStep(1);
-    EXPECT_THAT(session_.applyAction(event, endOfEpisode, newActionSpace, hadNoEffect), IsOk());
-    EXPECT_FALSE(hadNoEffect);
-  }
-
-  void send(const std::string& key, const std::string& value) {
-    std::optional<std::string> reply;
-    EXPECT_THAT(session_.handleSessionParameter(key, value, reply), IsOk());
-    EXPECT_TRUE(reply) << key;
-  }
+  int64_t observed() { return observe(session_, kObservation).int64_value(); }
 
   static constexpr char kObservation[] = "IrInstructionCount";
   static constexpr const char* kQuestions[] = {
@@ -451,26 +306,21 @@ class CachedObservationTest : public LlvmSessionTest {
   int64_t reused_ = 0;
 };
 
-TEST_F(CachedObservationTest, QuestionsKeepTheValue) {
-  EXPECT_EQ(observe(), 1);
+TEST_F(CachedObservationTest, QuestionsKeepTheValueAndTheParts) {
+  EXPECT_EQ(observed(), 1);
   for (const char* question : kQuestions) {
-    send(question, "");
-    EXPECT_EQ(observe(), 1) << question;
+    EXPECT_TRUE(send(session_, question)) << question;
+    EXPECT_EQ(observed(), 1) << question;
   }
-}
-
-TEST_F(CachedObservationTest, QuestionsKeepThePartsOfTheProgram) {
-  observe();
-  for (const char* question : kQuestions) send(question, "");
-  step("function(sroa)");
-  EXPECT_EQ(observe(), 2);
+  EXPECT_FALSE(step(session_, action("function(sroa)")).hadNoEffect);
+  EXPECT_EQ(observed(), 2);
   EXPECT_EQ(reused_, 1);
 }
 
 TEST_F(CachedObservationTest, SettingsDiscardTheValueAndTheParts) {
-  observe();
-  send("llvm.set_runtimes_per_observation_count", "2");
-  EXPECT_EQ(observe(), 2);
+  observed();
+  send(session_, "llvm.set_runtimes_per_observation_count", "2");
+  EXPECT_EQ(observed(), 2);
   EXPECT_EQ(reused_, 0);
 }
 
@@ -516,7 +366,7 @@ TEST_F(LlvmSessionTest, RefusesOtherBaselines) {
   const std::string before = client_.bitcode(session);
   for (const char* level : {"", "-O0", "-O1", "-Os", "Oz", "O3", "-oz", "-Oz "}) {
     EXPECT_THAT(client_.trySend(session, "llvm.apply_baseline_optimizations", level),
-                IsError(StatusCode::INVALID_ARGUMENT, "expects -Oz or -O3"));
+                IsError(StatusCode::INVALID_ARGUMENT, "-Oz or -O3"));
   }
   EXPECT_TRUE(client_.bitcode(session) == before);
 }

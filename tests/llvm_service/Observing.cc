@@ -2,9 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <stdexcept>
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm_service/Ir2vecVocabulary.h"
-#include "tests/llvm_service/Statuses.h"
+#include "tests/Statuses.h"
+#include "tests/llvm_service/Programs.h"
 
 namespace compiler_gym::llvm_service {
 
@@ -36,13 +39,15 @@ const Ir2vecVocabulary* testVocabulary() {
 std::unique_ptr<Compilation> startCompilation(const Benchmark& benchmark,
                                               const boost::filesystem::path& workingDirectory) {
   std::shared_ptr<const Program> program;
-  const grpc::Status loaded = Program::load(benchmark, kMaxProgramBytes, program);
-  EXPECT_THAT(loaded, IsOk());
   std::unique_ptr<Compilation> compilation;
-  if (loaded.ok()) {
-    EXPECT_THAT(Compilation::start(program, workingDirectory, compilation), IsOk());
-  }
+  grpc::Status status = Program::load(benchmark, kMaxProgramBytes, program);
+  if (status.ok()) status = Compilation::start(program, workingDirectory, compilation);
+  if (!status.ok()) throw std::runtime_error(describe(status));
   return compilation;
+}
+
+std::unique_ptr<Compilation> startCompilation(const std::string& program) {
+  return startCompilation(makeBenchmark(program));
 }
 
 Observations availableObservations() {

@@ -12,10 +12,13 @@
 
 namespace compiler_gym::llvm_service {
 
-/// Starts on a program. A program that cannot be loaded fails the test, and gives null.
+/// Starts on a program. Throws, and so fails the test, if the program cannot be loaded.
 std::unique_ptr<Compilation> startCompilation(
     const Benchmark& benchmark,
     const boost::filesystem::path& workingDirectory = boost::filesystem::temp_directory_path());
+
+/// The same for a program alone, as bitcode or text.
+std::unique_ptr<Compilation> startCompilation(const std::string& program);
 
 /// Those observations of which this LLVM has all that they need. Only the Ir2vec ones may be
 /// missing; Ir2vecTest says what they answer then.

@@ -7,15 +7,14 @@
 #include "llvm_service/Compilation.h"
 #include "llvm_service/actions/ActionSpaces.h"
 #include "llvm_service/actions/PassPlugins.h"
+#include "tests/Statuses.h"
 #include "tests/llvm_service/Observing.h"
 #include "tests/llvm_service/Programs.h"
-#include "tests/llvm_service/Statuses.h"
 #include "tests/llvm_service/TemporaryDirectory.h"
 
 namespace compiler_gym::llvm_service {
 namespace {
 
-using ::testing::Contains;
 using ::testing::HasSubstr;
 
 constexpr char kPipeline[] = "function(mul-to-shift)";
@@ -60,18 +59,6 @@ TEST(PassPluginsTest, ErrorsNamePluginAndPass) {
   EXPECT_THAT(errorOf(plugin() + ";" + broken), HasSubstr("cannot be loaded"));
   // The plugin with the project's own passes does not list them.
   EXPECT_THAT(errorOf(ownPassesPlugin()), HasSubstr("does not tell its passes"));
-}
-
-TEST(PassPluginsTest, PassesAreActionsThatNeedThePlugin) {
-  const auto plugins = llvm::cantFail(loadPlugins(plugin()));
-  const ActionSpaces spaces = ActionSpaces::discover(Policy::builtin(), plugins);
-  const std::string option = "-load-pass-plugin=" + plugin();
-  const Action& last = spaces.find("PassesAll")->actions.back();
-  EXPECT_EQ(last.pipeline, kPipeline);
-  EXPECT_THAT(last.options, Contains(option));
-  for (const Action& action : spaces.find("Pipelines")->actions) {
-    EXPECT_THAT(action.options, Contains(option)) << "Its callbacks count in pipelines";
-  }
 }
 
 class PassPluginsKernelTest : public ::testing::TestWithParam<std::string> {};

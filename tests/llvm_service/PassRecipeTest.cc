@@ -5,8 +5,8 @@
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm_service/Ir.h"
 #include "llvm_service/passes/OwnPass.h"
+#include "tests/Statuses.h"
 #include "tests/llvm_service/Programs.h"
-#include "tests/llvm_service/Statuses.h"
 
 namespace compiler_gym::llvm_service {
 

@@ -80,14 +80,6 @@ variants:
   EXPECT_THAT(policy.variants("licm"), IsEmpty());
 }
 
-TEST(PolicyTest, AnEmptyPolicyHasNoRules) {
-  const Policy policy = parse("{}");
-  EXPECT_EQ(policy.exclusionReason("print<loops>"), std::nullopt);
-  EXPECT_EQ(policy.spelling("instcombine"), "instcombine");
-  EXPECT_FALSE(policy.needsMemorySSA("licm"));
-  EXPECT_THAT(policy.variants("gvn"), IsEmpty());
-}
-
 TEST(PolicyTest, ErrorsNameTheLine) {
   EXPECT_THAT(errorOf("exclude:\n  - reason: x\n    passes: [a\n"),
               HasSubstr("action policy: YAML:"));

@@ -1,26 +1,29 @@
-// The graphs of small modules, drawn by hand, and what holds for all graphs.
+// The graphs of small modules, drawn by hand, what holds for all graphs, and the observations.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <map>
 #include <set>
 
+#include "llvm/ADT/SetVector.h"
 #include "llvm/AsmParser/Parser.h"
+#include "llvm/IR/Constants.h"
 #include "llvm/IR/InstIterator.h"
-#include "llvm/IR/InstrTypes.h"
+#include "llvm/IR/Instructions.h"
 #include "llvm/IR/LLVMContext.h"
+#include "llvm/Support/Endian.h"
+#include "llvm/Support/JSON.h"
 #include "llvm/Support/SourceMgr.h"
 #include "llvm_service/Ir.h"
 #include "llvm_service/observations/ProgramGraph.h"
-#include "tests/Effort.h"
-#include "tests/llvm_service/Observing.h"
-#include "tests/llvm_service/Programs.h"
-#include "tests/llvm_service/Statuses.h"
+#include "tests/Statuses.h"
+#include "tests/llvm_service/RandomWalk.h"
 
 namespace compiler_gym::llvm_service {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::ElementsAreArray;
 using ::testing::UnorderedElementsAre;
 using Flow = ProgramGraph::Flow;
 using NodeType = ProgramGraph::NodeType;
@@ -298,14 +301,179 @@ void expectInvariants(const llvm::Module& module, const std::string& name) {
 TEST(ProgramGraphTest, InvariantsHoldForAllKernels) {
   for (const std::string& name : sample(kernelNames(), 5)) {
     for (const char* pipeline : {"", "default<O2>"}) {
-      const auto compilation = startCompilation(makeBenchmark(kernel(name)));
-      ASSERT_NE(compilation, nullptr);
+      const auto compilation = startCompilation(kernel(name));
       if (*pipeline != '\0') {
         applyPass(*compilation, pipeline);
       }
       expectInvariants(compilation->module(), name + " " + pipeline);
     }
   }
+}
+
+// Printing one instruction alone is slow but simple.
+TEST(ProgramGraphTest, TextsAreThoseOfThePrintedModule) {
+  for (const auto& [name, bitcode] : kernels()) {
+    const auto compilation = startCompilation(bitcode);
+    const std::string ir = printIr(compilation->module());
+    const ProgramGraph graph = makeProgramGraph(compilation->module());
+    size_t position = 0;
+    for (size_t i = 1; graph.nodes[i].type == NodeType::kInstruction; ++i) {
+      const std::string line = "\n  " + graph.nodes[i].fullText.str() + "\n";
+      const size_t found = ir.find(line, position);
+      ASSERT_NE(found, std::string::npos) << name << ": " << line;
+      // The end of this line is the beginning of the next.
+      position = found + line.size() - 1;
+    }
+  }
+}
+
+// The typed operands of a module in the order of their nodes, as LLVM prints them. Making this is
+// slow: LLVM numbers the values of a function for each.
+std::vector<std::string> printedOperands(const llvm::Module& module) {
+  llvm::SetVector<const llvm::Value*> variables;
+  llvm::SetVector<const llvm::Value*> constants;
+  for (const llvm::Function& function : module) {
+    for (const llvm::Argument& argument : function.args()) {
+      if (!function.isDeclaration()) {
+        variables.insert(&argument);
+      }
+    }
+    for (const llvm::Instruction& instruction : llvm::instructions(function)) {
+      if (!instruction.getType()->isVoidTy()) {
+        variables.insert(&instruction);
+      }
+    }
+  }
+  for (const llvm::Function& function : module) {
+    for (const llvm::Instruction& instruction : llvm::instructions(function)) {
+      const auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction);
+      for (const llvm::Use& use : instruction.operands()) {
+        if (llvm::isa<llvm::Constant>(use) &&
+            !(call != nullptr && call->isCallee(&use) && llvm::isa<llvm::Function>(use))) {
+          constants.insert(use);
+        }
+      }
+      if (const auto* branches = llvm::dyn_cast<llvm::SwitchInst>(&instruction)) {
+        for (const auto& branch : branches->cases()) {
+          constants.insert(branch.getCaseValue());
+        }
+      }
+    }
+  }
+  variables.insert(constants.begin(), constants.end());
+  std::vector<std::string> result;
+  for (const llvm::Value* value : variables) {
+    llvm::raw_string_ostream stream(result.emplace_back());
+    value->printAsOperand(stream, /*PrintType=*/true, &module);
+  }
+  return result;
+}
+
+TEST(ProgramGraphTest, TextsOfValuesAreThoseOfOperands) {
+  randomWalk(2, [](Compilation& compilation, bool, const std::string& step) {
+    const ProgramGraph graph = makeProgramGraph(compilation.module());
+    std::vector<std::string> texts;
+    for (const ProgramGraph::Node& node : graph.nodes) {
+      if (node.type != NodeType::kInstruction) {
+        texts.push_back(node.fullText.str());
+        EXPECT_TRUE(node.fullText.starts_with(graph.texts[node.text] + " ")) << step;
+      }
+    }
+    EXPECT_EQ(texts, printedOperands(compilation.module())) << step;
+  });
+}
+
+TEST(ProgramlTest, JsonIsThatOfTheGraph) {
+  const auto compilation = startCompilation(kernel("sha256"));
+  const ProgramGraph graph = makeProgramGraph(compilation->module());
+  for (const char* name : {"Programl", "ProgramlJson"}) {
+    Opaque opaque;
+    const Event event = observe(*compilation, name);
+    ASSERT_TRUE(event.any_value().UnpackTo(&opaque));
+    EXPECT_EQ(opaque.format(),
+              name == std::string("Programl") ? "json://networkx/MultiDiGraph" : "json://");
+    llvm::Expected<llvm::json::Value> json = llvm::json::parse(opaque.data());
+    ASSERT_TRUE(static_cast<bool>(json));
+    const llvm::json::Object& document = *json->getAsObject();
+    EXPECT_EQ(document.getArray("nodes")->size(), graph.nodes.size());
+    EXPECT_EQ(document.getArray("links")->size(), graph.edges.size());
+    const llvm::json::Object& node = *document.getArray("nodes")->back().getAsObject();
+    EXPECT_EQ(node.getInteger("id"), static_cast<int64_t>(graph.nodes.size()) - 1);
+    EXPECT_EQ(node.getInteger("type"), 2);
+    EXPECT_EQ(node.getObject("features")->getArray("full_text")->front().getAsString(),
+              graph.nodes.back().fullText);
+    EXPECT_EQ(document.getObject("graph")->getArray("function")->size(), graph.functions.size());
+  }
+}
+
+TEST(ProgramlTest, ArraysAreThoseOfTheGraph) {
+  const auto compilation = startCompilation(kernel("sha256"));
+  const ProgramGraph graph = makeProgramGraph(compilation->module());
+  const Event event = observe(*compilation, "ProgramlArrays");
+  const auto& fields = event.event_dict().event();
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    const ProgramGraph::Node& node = graph.nodes[i];
+    EXPECT_EQ(fields.at("node_type").int64_tensor().value(i), static_cast<int64_t>(node.type));
+    EXPECT_EQ(fields.at("node_function").int64_tensor().value(i), node.function);
+    EXPECT_EQ(fields.at("node_block").int64_tensor().value(i), node.block);
+    EXPECT_EQ(fields.at("node_text").int64_tensor().value(i), node.text);
+    EXPECT_EQ(fields.at("node_full_text").string_tensor().value(i), node.fullText.str());
+  }
+  for (size_t i = 0; i < graph.edges.size(); ++i) {
+    const ProgramGraph::Edge& edge = graph.edges[i];
+    EXPECT_EQ(fields.at("edge_source").int64_tensor().value(i), edge.source);
+    EXPECT_EQ(fields.at("edge_target").int64_tensor().value(i), edge.target);
+    EXPECT_EQ(fields.at("edge_flow").int64_tensor().value(i), static_cast<int64_t>(edge.flow));
+    EXPECT_EQ(fields.at("edge_position").int64_tensor().value(i), edge.position);
+  }
+  const auto& functions = fields.at("function_name").string_tensor().value();
+  EXPECT_THAT(std::vector<std::string>(functions.begin(), functions.end()),
+              ElementsAreArray(graph.functions));
+  EXPECT_EQ(fields.at("target_triple").string_value(), "x86_64-pc-linux-gnu");
+}
+
+std::vector<std::vector<int64_t>> rowsOf(const Event& event, size_t count) {
+  const std::string& bytes = event.byte_tensor().value();
+  EXPECT_EQ(event.byte_tensor().shape(0), bytes.size());
+  std::vector<std::vector<int64_t>> rows(count);
+  const size_t length = bytes.size() / count / 4;
+  for (size_t i = 0; i < count * length; ++i) {
+    rows[i / length].push_back(
+        static_cast<int32_t>(llvm::support::endian::read32le(&bytes[4 * i])));
+  }
+  return rows;
+}
+
+TEST(ProgramlTest, PackedIsThatOfTheGraph) {
+  const auto compilation = startCompilation(kernel("sha256"));
+  const ProgramGraph graph = makeProgramGraph(compilation->module());
+  const Event event = observe(*compilation, "ProgramlPacked");
+  const auto& fields = event.event_dict().event();
+  std::vector<std::vector<int64_t>> nodes(4);
+  llvm::SmallVector<llvm::StringRef> fullTexts;
+  llvm::StringRef(fields.at("full_texts").string_value()).split(fullTexts, '\0');
+  ASSERT_EQ(fullTexts.size(), graph.nodes.size());
+  for (const ProgramGraph::Node& node : graph.nodes) {
+    EXPECT_EQ(fullTexts[nodes[0].size()], node.fullText);
+    nodes[0].push_back(static_cast<int64_t>(node.type));
+    nodes[1].push_back(node.function);
+    nodes[2].push_back(node.block);
+    nodes[3].push_back(node.text);
+  }
+  std::vector<std::vector<int64_t>> edges(4);
+  for (const ProgramGraph::Edge& edge : graph.edges) {
+    edges[0].push_back(edge.source);
+    edges[1].push_back(edge.target);
+    edges[2].push_back(static_cast<int64_t>(edge.flow));
+    edges[3].push_back(edge.position);
+  }
+  edges.push_back(graph.edgeKeys());
+  EXPECT_EQ(rowsOf(fields.at("nodes"), 4), nodes);
+  EXPECT_EQ(rowsOf(fields.at("edges"), 5), edges);
+  EXPECT_THAT(fields.at("text").string_tensor().value(), ElementsAreArray(graph.texts));
+  EXPECT_THAT(fields.at("function_name").string_tensor().value(),
+              ElementsAreArray(graph.functions));
+  EXPECT_EQ(fields.at("data_layout").string_value(), graph.dataLayout);
 }
 
 }  // namespace

@@ -6,14 +6,13 @@
 #include <boost/filesystem.hpp>
 #include <fstream>
 #include <set>
-#include <vector>
 
 #include "llvm/TargetParser/Host.h"
 #include "llvm_service/Ir.h"
 #include "llvm_service/Program.h"
 #include "tests/Effort.h"
+#include "tests/Statuses.h"
 #include "tests/llvm_service/Programs.h"
-#include "tests/llvm_service/Statuses.h"
 #include "tests/llvm_service/TemporaryDirectory.h"
 
 namespace compiler_gym::llvm_service {
@@ -65,24 +64,23 @@ void writeFile(const boost::filesystem::path& path, const std::string& contents)
   std::ofstream(path.string(), std::ios::binary) << contents;
 }
 
-TEST(ProgramTest, LoadsBitcode) {
+TEST(ProgramTest, KeepsTheCommands) {
   std::shared_ptr<const Program> program;
   Benchmark benchmark = makeBenchmark(kernel("sha256"));
   benchmark.mutable_dynamic_config()->mutable_run_cmd()->add_argument("./a.out");
   ASSERT_THAT(load(benchmark, program), IsOk());
   EXPECT_EQ(program->dynamicConfig().run_cmd().argument(0), "./a.out");
-  EXPECT_THAT(textOf(*program), HasSubstr("define dso_local i32 @main"));
 }
 
-TEST(ProgramTest, LoadsText) {
-  EXPECT_THAT(textOf(*loaded(kText)), HasSubstr("define i32 @main()"));
-}
-
-TEST(ProgramTest, TextAndItsBitcodeAreTheSameProgram) {
+TEST(ProgramTest, TextItsBitcodeAndAFileAreTheSameProgram) {
   const TemporaryDirectory directory;
   const std::string text = (directory.path() / "program.ll").string();
   writeFile(text, kText);
-  EXPECT_EQ(loaded(kText)->bitcode(), loaded(runLlvmTool({"llvm-as", text, "-o", "-"}))->bitcode());
+  const std::string expected = loaded(kText)->bitcode();
+  EXPECT_EQ(loaded(runLlvmTool({"llvm-as", text, "-o", "-"}))->bitcode(), expected);
+  std::shared_ptr<const Program> program;
+  ASSERT_THAT(load(benchmarkOfUri("file://" + text), program), IsOk());
+  EXPECT_EQ(program->bitcode(), expected);
 }
 
 TEST(ProgramTest, RefusesGarbage) {
@@ -102,9 +100,8 @@ TEST(ProgramTest, RefusesGarbage) {
 TEST(ProgramTest, ParseErrorsSayWhy) {
   EXPECT_THAT(load("define void @f( {"), IsError(StatusCode::INVALID_ARGUMENT, "expected type"));
   // The text of an older LLVM.
-  const grpc::Status status = load("@g = global i8 0\n@h = global i1 icmp eq (ptr @g, ptr null)\n");
-  EXPECT_THAT(status, IsError(StatusCode::INVALID_ARGUMENT, "line 2, column 16: "));
-  EXPECT_THAT(status, IsError(StatusCode::INVALID_ARGUMENT, "the bitcode that its llvm-as makes"));
+  EXPECT_THAT(load("@g = global i8 0\n@h = global i1 icmp eq (ptr @g, ptr null)\n"),
+              IsError(StatusCode::INVALID_ARGUMENT, "line 2, column 16: "));
 }
 
 TEST(ProgramTest, RefusesInvalidModules) {
@@ -131,15 +128,6 @@ TEST(ProgramTest, RefusesLargePrograms) {
   }
 }
 
-TEST(ProgramTest, LoadsFiles) {
-  const TemporaryDirectory directory;
-  const auto path = directory.path() / "program.bc";
-  writeFile(path, kernel("sha256"));
-  std::shared_ptr<const Program> program;
-  ASSERT_THAT(load(benchmarkOfUri("file://" + path.string()), program), IsOk());
-  EXPECT_EQ(program->bitcode(), loaded(kernel("sha256"))->bitcode());
-}
-
 TEST(ProgramTest, RefusesFilesThatCannotBeRead) {
   const TemporaryDirectory directory;
   const std::string missing = (directory.path() / "missing.bc").string();
@@ -162,7 +150,6 @@ TEST(ProgramTest, RefusesPipesDirectoriesAndDevices) {
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
   for (const std::string& path : {pipe, directory.path().string(), std::string("/dev/zero")}) {
     EXPECT_THAT(loadUri("file://" + path), IsError(StatusCode::INVALID_ARGUMENT, path));
-    EXPECT_THAT(loadUri("file://" + path), IsError(StatusCode::INVALID_ARGUMENT, "ordinary file"));
   }
 }
 
@@ -287,22 +274,6 @@ struct CountingCost {
     };
   }
 };
-
-TEST(ProgramBaselineTest, CostsAreKeptByName) {
-  const auto program = loaded(kText);
-  int64_t value = 0;
-  const auto constant = [](int64_t result) {
-    return [result](const std::string&, int64_t& cost) {
-      cost = result;
-      return Status::OK;
-    };
-  };
-  ASSERT_THAT(program->baselineCost(Baseline::kOz, "one", constant(1), value), IsOk());
-  ASSERT_THAT(program->baselineCost(Baseline::kOz, "two", constant(2), value), IsOk());
-  EXPECT_EQ(value, 2);
-  ASSERT_THAT(program->baselineCost(Baseline::kOz, "one", constant(3), value), IsOk());
-  EXPECT_EQ(value, 1);
-}
 
 // Loads a program as another run of the service would, which knows nothing but what is in the file.
 std::shared_ptr<const Program> loadedInAnotherRun(const TemporaryDirectory& directory,

@@ -10,7 +10,7 @@
 #include <sstream>
 
 #include "compiler_gym/util/Process.h"
-#include "tests/llvm_service/Statuses.h"
+#include "tests/Statuses.h"
 
 namespace compiler_gym::llvm_service {
 

@@ -2,9 +2,9 @@
 #include <gtest/gtest.h>
 
 #include "llvm_service/observations/Observation.h"
+#include "tests/Statuses.h"
 #include "tests/llvm_service/Observing.h"
 #include "tests/llvm_service/Programs.h"
-#include "tests/llvm_service/Statuses.h"
 
 namespace compiler_gym::llvm_service {
 
@@ -30,13 +30,13 @@ TEST(RecipeTest, DescribesItself) {
 }
 
 TEST(RecipeTest, CountsGlobals) {
-  const auto two =
-      startCompilation(makeBenchmark("@a = global i32 0\n@b = internal global i32 1\n"
-                                     "define i32 @main() {\n  ret i32 0\n}\n"));
+  const auto two = startCompilation(
+      "@a = global i32 0\n@b = internal global i32 1\n"
+      "define i32 @main() {\n  ret i32 0\n}\n");
   EXPECT_EQ(globals(*two), 2);
   EXPECT_TRUE(applyPass(*two, "globaldce"));
   EXPECT_EQ(globals(*two), 1) << "The internal one is unused";
-  EXPECT_GT(globals(*startCompilation(makeBenchmark(kernel("sha256")))), 0);
+  EXPECT_GT(globals(*startCompilation(kernel("sha256"))), 0);
 }
 
 }  // namespace

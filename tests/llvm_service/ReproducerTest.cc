@@ -1,24 +1,16 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "llvm/Config/llvm-config.h"
 #include "llvm_service/Reproducer.h"
+#include "tests/Statuses.h"
 #include "tests/llvm_service/Observing.h"
 #include "tests/llvm_service/Programs.h"
-#include "tests/llvm_service/Statuses.h"
 #include "tests/llvm_service/TemporaryDirectory.h"
 
 namespace compiler_gym::llvm_service {
 namespace {
 
-constexpr char kBeginning[] =
-    "#!/bin/sh\n"
-    "# To try another LLVM than that of the service: OPT=/path/to/opt sh run.sh\n"
-    "llvm=" LLVM_VERSION_STRING
-    "\n"
-    "opt=${OPT:-" COMPILER_GYM_LLVM_PREFIX
-    "/bin/opt}\n"
-    "command -v \"$opt\" > /dev/null || opt=opt-${llvm%%.*}\n"
-    "cd \"$(dirname \"$0\")\"\n";
+using ::testing::HasSubstr;
 
 class ReproducerTest : public ::testing::Test {
  protected:
@@ -30,8 +22,7 @@ class ReproducerTest : public ::testing::Test {
   std::string file(const char* name) const { return readFile((directory_.path() / name).string()); }
 
   const TemporaryDirectory directory_;
-  const std::unique_ptr<Compilation> compilation_ =
-      startCompilation(makeBenchmark(kernel("sha256")));
+  const std::unique_ptr<Compilation> compilation_ = startCompilation(kernel("sha256"));
 };
 
 TEST_F(ReproducerTest, HasTheProgramBeforeTheActionAndAtTheStart) {
@@ -48,19 +39,18 @@ TEST_F(ReproducerTest, CommandsHaveTheOptionsOnceAndNothingOfActionsThatDoNothin
   applyPass(*compilation_, "");
   ASSERT_THAT(compilation_->apply(own, changed), IsOk());
   save("globaldce");
-  EXPECT_EQ(file("run.sh"),
-            std::string(kBeginning) +
-                "\"$opt\" -discard-value-names -passes='module(globaldce)' before.bc -o /dev/null\n"
-                "\"$opt\" -discard-value-names '-load-pass-plugin=/x.so' "
-                "-passes='module(function(sroa),function(sroa),globaldce)' start.bc "
-                "-o /dev/null\n");
+  EXPECT_THAT(file("run.sh"),
+              HasSubstr("\n\"$opt\" -discard-value-names -passes='module(globaldce)' before.bc "
+                        "-o /dev/null\n"
+                        "\"$opt\" -discard-value-names '-load-pass-plugin=/x.so' "
+                        "-passes='module(function(sroa),function(sroa),globaldce)' start.bc "
+                        "-o /dev/null\n"));
 }
 
 TEST_F(ReproducerTest, OfAnActionThatDoesNothing) {
   save("");
-  EXPECT_EQ(file("run.sh"), std::string(kBeginning) +
-                                "\"$opt\" -discard-value-names before.bc -o /dev/null\n"
-                                "\"$opt\" -discard-value-names start.bc -o /dev/null\n");
+  EXPECT_THAT(file("run.sh"), HasSubstr("\n\"$opt\" -discard-value-names before.bc -o /dev/null\n"
+                                        "\"$opt\" -discard-value-names start.bc -o /dev/null\n"));
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 #include "llvm/IR/Module.h"
 #include "llvm_service/ChangeTracker.h"
 #include "llvm_service/Ir.h"
-#include "tests/llvm_service/Statuses.h"
+#include "tests/Statuses.h"
 
 // A constant that nothing uses any more is freed, and the next of its size gets its address.
 
@@ -91,54 +91,49 @@ std::vector<Replacement> replacements() {
 
 void PrintTo(const Replacement& replacement, std::ostream* stream) { *stream << replacement.name; }
 
-class ReusedConstantTest : public ::testing::TestWithParam<Replacement> {};
+class ReusedConstantTest : public ::testing::TestWithParam<Replacement> {
+ protected:
+  void SetUp() override {
+    ASSERT_THAT(parseIr(kModule, owned_), IsOk());
+    placeholder_ = variable().getInitializer();
+    variable().setInitializer(GetParam().before(module()));
+    tracker_.emplace(module());
+    bitcode_ = writeBitcode(module());
+    address_ = address();
+    Constant* freed = variable().getInitializer();
+    variable().setInitializer(placeholder_);
+    freed->destroyConstant();
+  }
+
+  Module& module() { return *owned_.module; }
+  GlobalVariable& variable() { return *module().getNamedGlobal(GetParam().variable); }
+  uintptr_t address() { return reinterpret_cast<uintptr_t>(variable().getInitializer()); }
+
+  OwnedModule owned_;
+  Constant* placeholder_ = nullptr;
+  std::optional<ChangeTracker> tracker_;
+  // Of the freed constant.
+  std::string bitcode_;
+  uintptr_t address_ = 0;
+};
 
 TEST_P(ReusedConstantTest, IsAChange) {
-  OwnedModule owned;
-  ASSERT_THAT(parseIr(kModule, owned), IsOk());
-  Module& module = *owned.module;
-  GlobalVariable& variable = *module.getNamedGlobal(GetParam().variable);
-  Constant* placeholder = variable.getInitializer();
-  variable.setInitializer(GetParam().before(module));
-  ChangeTracker tracker(module);
-  const std::string bitcode = writeBitcode(module);
-  const auto before = reinterpret_cast<uintptr_t>(variable.getInitializer());
-
-  Constant* freed = variable.getInitializer();
-  variable.setInitializer(placeholder);
-  freed->destroyConstant();
-  variable.setInitializer(GetParam().after(module));
-
+  variable().setInitializer(GetParam().after(module()));
 // Sanitizers keep freed memory for a while, and LLVM 19 puts another object there.
 #if !defined(COMPILER_GYM_SANITIZER) && LLVM_VERSION_MAJOR >= 22
-  ASSERT_EQ(reinterpret_cast<uintptr_t>(variable.getInitializer()), before)
-      << "The test shows nothing: another address";
-#else
-  static_cast<void>(before);
+  ASSERT_EQ(address(), address_) << "The test shows nothing: another address";
 #endif
-  ASSERT_NE(writeBitcode(module), bitcode) << "The change is not one";
-  EXPECT_TRUE(tracker.update(module).changed);
+  ASSERT_NE(writeBitcode(module()), bitcode_) << "The change is not one";
+  EXPECT_TRUE(tracker_->update(module()).changed);
 }
 
 TEST_P(ReusedConstantTest, RestoringTheSameConstantIsNoChange) {
-  OwnedModule owned;
-  ASSERT_THAT(parseIr(kModule, owned), IsOk());
-  Module& module = *owned.module;
-  GlobalVariable& variable = *module.getNamedGlobal(GetParam().variable);
-  Constant* placeholder = variable.getInitializer();
-  variable.setInitializer(GetParam().before(module));
-  ChangeTracker tracker(module);
-  const std::string bitcode = writeBitcode(module);
-  Constant* freed = variable.getInitializer();
-  const auto before = reinterpret_cast<uintptr_t>(freed);
-  variable.setInitializer(placeholder);
-  freed->destroyConstant();
-  Constant* between = GetParam().after(module);  // Takes the address.
-  variable.setInitializer(GetParam().before(module));
+  Constant* between = GetParam().after(module());  // Takes the address.
+  variable().setInitializer(GetParam().before(module()));
   between->destroyConstant();
-  ASSERT_NE(reinterpret_cast<uintptr_t>(variable.getInitializer()), before);
-  ASSERT_EQ(writeBitcode(module), bitcode);
-  EXPECT_FALSE(tracker.update(module).changed);
+  ASSERT_NE(address(), address_);
+  ASSERT_EQ(writeBitcode(module()), bitcode_);
+  EXPECT_FALSE(tracker_->update(module()).changed);
 }
 
 INSTANTIATE_TEST_SUITE_P(Replacement, ReusedConstantTest, ::testing::ValuesIn(replacements()),

@@ -33,12 +33,6 @@ TEST(SharedCostsTest, SameProgramAnotherCost) {
   EXPECT_EQ(costs.find({"programIr", "InstructionCountO0"}), std::nullopt);
 }
 
-TEST(SharedCostsTest, InsertingAgain) {
-  SharedCosts costs;
-  for (int i = 0; i < 100; ++i) costs.insert(keyOf(1), 10);
-  EXPECT_EQ(costs.find(keyOf(1)), 10);
-}
-
 TEST(SharedCostsTest, ProcessesShareThem) {
   SharedCosts costs;
   costs.insert(keyOf(1), 10);

@@ -6,9 +6,9 @@
 #include "llvm_service/Ir.h"
 #include "llvm_service/LlvmCompatibility.h"
 #include "llvm_service/Target.h"
+#include "tests/Statuses.h"
 #include "tests/llvm_service/Observing.h"
 #include "tests/llvm_service/Programs.h"
-#include "tests/llvm_service/Statuses.h"
 
 namespace compiler_gym::llvm_service {
 namespace {
@@ -63,7 +63,7 @@ TEST(TargetTest, StartOnFunctionsForProcessorsWithoutTheModeOfTheTarget) {
   for (const char* attribute : {"\"target-cpu\"=\"i386\"", "\"target-features\"=\"-64bit\""}) {
     const std::string text = "target triple = \"x86_64-pc-linux-gnu\"\ndefine i32 @f() " +
                              std::string(attribute) + " {\n  ret i32 1\n}\n";
-    const std::unique_ptr<Compilation> compilation = startCompilation(makeBenchmark(text));
+    const std::unique_ptr<Compilation> compilation = startCompilation(text);
     ASSERT_TRUE(compilation);
     EXPECT_FALSE(applyPass(*compilation, "strip-dead-prototypes"));
   }

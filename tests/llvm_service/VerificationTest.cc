@@ -6,9 +6,9 @@
 #include <fstream>
 
 #include "llvm_service/Flags.h"
+#include "tests/Statuses.h"
 #include "tests/llvm_service/LlvmClient.h"
 #include "tests/llvm_service/Programs.h"
-#include "tests/llvm_service/Statuses.h"
 
 namespace compiler_gym::llvm_service {
 namespace {
@@ -63,8 +63,6 @@ class VerificationTest : public ::testing::Test {
 
 const auto isInvalid = IsError(StatusCode::DATA_LOSS, "LLVM's verifier rejects the module");
 
-TEST_F(VerificationTest, ExportIsTheDefault) { EXPECT_EQ(FLAGS_verify, "export"); }
-
 TEST_F(VerificationTest, AlwaysFailsTheAction) {
   Status status;
   const int64_t session = startAndBreak("always", status);
@@ -96,14 +94,8 @@ TEST_F(VerificationTest, ExportFailsObservationsThatExportTheModule) {
     EXPECT_THAT(tryObserve(session, name), isInvalid) << name;
   }
   EXPECT_TRUE(boost::filesystem::is_empty(client().workingDirectory()));
+  EXPECT_THAT(tryObserve(session, "Ir"), isInvalid) << "It is told each time";
   EXPECT_THAT(tryObserve(session, "IrInstructionCountOz"), IsOk()) << "It is of the program";
-}
-
-TEST_F(VerificationTest, ErrorsAreToldEachTime) {
-  Status status;
-  const int64_t session = startAndBreak("export", status);
-  EXPECT_THAT(tryObserve(session, "Ir"), isInvalid);
-  EXPECT_THAT(tryObserve(session, "Ir"), isInvalid);
 }
 
 TEST_F(VerificationTest, NeverChecksNothing) {
@@ -118,9 +110,6 @@ TEST_F(VerificationTest, OtherPoliciesAreRefused) {
   EXPECT_EQ(gflags::SetCommandLineOption("verify", "sometimes"), "");
   EXPECT_EQ(FLAGS_verify, "export");
   EXPECT_NE(gflags::SetCommandLineOption("verify", "never"), "");
-}
-
-TEST_F(VerificationTest, UnreadablePoliciesOfActionsAreRefused) {
   EXPECT_EQ(gflags::SetCommandLineOption("action_policy", "/nonexistent/policy.yaml"), "");
 }
 

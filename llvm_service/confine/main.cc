@@ -117,22 +117,25 @@ unsigned unusedUser() {
   return 0;
 }
 
+// Changes the user for access(), which asks for the real one. glibc before 2.33 ignores AT_EACCESS.
+bool becomeForNow(unsigned user) { return setresuid(user, user, 0) == 0; }
+bool becomeRootAgain() { return setresuid(0, 0, 0) == 0; }
+
 // Returns whether another user can reach the working directory by its path.
 bool canReachFolder(const Options& options, unsigned user) {
-  if (seteuid(user) != 0) return false;
-  const bool isReached = faccessat(AT_FDCWD, options.folder.name, X_OK, AT_EACCESS) == 0;
-  return seteuid(0) == 0 && isReached;
+  if (!becomeForNow(user)) return false;
+  const bool isReached = access(options.folder.name, X_OK) == 0;
+  return becomeRootAgain() && isReached;
 }
 
 // Returns whether another user can read what the program needs.
 bool canRead(const Options& options, unsigned user) {
-  if (!canReachFolder(options, user) || seteuid(user) != 0) return false;
-  bool isReadable =
-      options.isProbe || faccessat(AT_FDCWD, options.command[0], X_OK, AT_EACCESS) == 0;
+  if (!canReachFolder(options, user) || !becomeForNow(user)) return false;
+  bool isReadable = options.isProbe || access(options.command[0], X_OK) == 0;
   for (int i = 0; i < options.readableCount; ++i) {
-    isReadable = isReadable && faccessat(AT_FDCWD, options.readable[i].real, R_OK, AT_EACCESS) == 0;
+    isReadable = isReadable && access(options.readable[i].real, R_OK) == 0;
   }
-  return seteuid(0) == 0 && isReadable;
+  return becomeRootAgain() && isReadable;
 }
 
 // Returns whether each user namespace has a limit of processes of its own, as from Linux 5.14 on.

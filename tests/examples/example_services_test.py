@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import compiler_gym
+import examples.example_compiler_gym_service  # noqa: F401, which makes the ids known.
 from compiler_gym.datasets import Benchmark
 from compiler_gym.service.proto import EndSessionRequest, Event, StartSessionRequest, StepRequest
 

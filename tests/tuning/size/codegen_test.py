@@ -2,6 +2,7 @@
 
 import os
 import signal
+import threading
 from collections import Counter
 from dataclasses import replace
 
@@ -412,9 +413,14 @@ def test_ctrl_c_loses_only_the_program_that_is_tried(tmp_path, monkeypatch, caps
     before = Totals(next_seed=5)
     before.write(state)
 
+    is_pressed = threading.Event()
+
     def expected(_):
-        os.kill(os.getpid(), signal.SIGINT)
-        run_command(["sleep", "1000"])
+        # More than one would end the wait for the command, too.
+        if not is_pressed.is_set():
+            is_pressed.set()
+            os.kill(os.getpid(), signal.SIGINT)
+        run_command(["sleep", "100"])
 
     monkeypatch.setattr(Trial, "expected", expected)
     assert main(["--state", str(state)]) == 130

@@ -269,8 +269,9 @@ class _Runner:
     def run(self, jobs: int) -> Totals:
         """Returns the totals. Ctrl-C loses no more than the programs that are being tried."""
         with ThreadPoolExecutor(jobs) as pool:
-            futures = [pool.submit(self._work) for _ in range(jobs)]
+            futures: list[Future[None]] = []
             try:
+                futures.extend(pool.submit(self._work) for _ in range(jobs))
                 for future in futures:
                     future.result()
             except KeyboardInterrupt:

@@ -265,6 +265,7 @@ class _Runner:
         self._end = time.monotonic() + hours * 3600
         self._lock = threading.Lock()
         self._is_stopped = False
+        self._begin = threading.Event()
 
     def run(self, jobs: int) -> Totals:
         """Returns the totals. Ctrl-C loses no more than the programs that are being tried."""
@@ -272,6 +273,7 @@ class _Runner:
             futures: list[Future[None]] = []
             try:
                 futures.extend(pool.submit(self._work) for _ in range(jobs))
+                self._begin.set()
                 for future in futures:
                     future.result()
             except KeyboardInterrupt:
@@ -282,12 +284,14 @@ class _Runner:
     def _stop(self, futures: Sequence[Future[None]]) -> None:
         with self._lock:
             self._is_stopped = True
+        self._begin.set()
         # What a thread is doing may start further commands.
         while wait(futures, _KILL_SECONDS).not_done:
             kill_running_commands()
 
     def _work(self) -> None:
-        while time.monotonic() < self._end:
+        self._begin.wait()
+        while time.monotonic() < self._end and not self._is_stopped:
             with self._lock:
                 seed = self._totals.next_seed
                 self._totals.next_seed += 1

@@ -1,5 +1,7 @@
 """Changes of the portfolio in code that is linked in several ways, on two machines."""
 
+import os
+import signal
 from collections import Counter
 from dataclasses import replace
 
@@ -13,6 +15,7 @@ from compiler_gym.tuning.size.ranking import (
     shipped_portfolio,
 )
 from compiler_gym.tuning.speed.optimizer import parts as speed_parts
+from compiler_gym.util.commands import run_command
 from compiler_gym.util.runfiles_path import runfiles_path
 from tests.tuning.size.codegen_trials import main, make_case
 from tests.tuning.size.generated_programs import SPECIAL_CONTENTS, GeneratedProgram, generate
@@ -402,3 +405,18 @@ def test_counts_are_summed_by_option():
     assert with_counts(text, Totals(uses=Counter(uses), options=Counter({"x86_64 -a=1": 6}))) == (
         expected
     )
+
+
+def test_ctrl_c_loses_only_the_program_that_is_tried(tmp_path, monkeypatch, capsys):
+    state = tmp_path / "state.json"
+    before = Totals(next_seed=5)
+    before.write(state)
+
+    def expected(_):
+        os.kill(os.getpid(), signal.SIGINT)
+        run_command(["sleep", "1000"])
+
+    monkeypatch.setattr(Trial, "expected", expected)
+    assert main(["--state", str(state)]) == 130
+    assert "goes on with" in capsys.readouterr().err
+    assert Totals.read(state) == before

@@ -57,7 +57,7 @@ _CHANGES = 8
 _COUNTS = "tests/tuning/size/codegen/trial_counts.json"
 _DOCUMENT = "docs/guides/code-size-safety.md"
 _CSMITH_SECONDS = 1800
-_KILL_SECONDS = 0.1
+_POLL_SECONDS = 0.1
 _KERNELS = "compiler_gym/data/kernels-v0"
 _DRIVER = "int program_main();\nint main(void) { return program_main(); }\n"
 _LEVELS = ("-Oz", "-Oz", "-Oz", "-Os", "-O2")
@@ -275,6 +275,9 @@ class _Runner:
                 futures.extend(pool.submit(self._work) for _ in range(jobs))
                 self._begin.set()
                 for future in futures:
+                    # Ctrl-C just before a wait without an end would not end it.
+                    while wait([future], _POLL_SECONDS).not_done:
+                        pass
                     future.result()
             except KeyboardInterrupt:
                 self._stop(futures)
@@ -286,7 +289,7 @@ class _Runner:
             self._is_stopped = True
         self._begin.set()
         # What a thread is doing may start further commands.
-        while wait(futures, _KILL_SECONDS).not_done:
+        while wait(futures, _POLL_SECONDS).not_done:
             kill_running_commands()
 
     def _work(self) -> None:

@@ -149,7 +149,9 @@ class Compiler:
                 done = self._running[key] = threading.Event()
         if running is not None:  # In another thread.
             running.wait()
-            return self._right.get(key) or check()
+            with self._lock:
+                verdict = self._right.get(key)
+            return verdict or check()
         try:
             verdict = check()
             with self._lock:

@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
+from threading import Lock
 
 import numpy as np
 from cachetools import LRUCache
@@ -71,6 +72,7 @@ class Programs:
             for uri in uris
         ]
         self._verdicts: LRUCache[str, str | None] = LRUCache(_MAX_REMEMBERED)
+        self._lock = Lock()
 
     def draw(self, rng: np.random.Generator) -> Benchmark:
         """Returns a program.
@@ -91,12 +93,14 @@ class Programs:
             unoptimised: Its bitcode.
         """
         uri = str(benchmark.uri)
-        if uri not in self._verdicts:
-            error = wrong_output(benchmark, unoptimised, unoptimised)
-            verdict = None if error is None else f"{error.type} without any pass"
+        with self._lock:
+            if uri in self._verdicts:
+                return self._verdicts[uri]
+        error = wrong_output(benchmark, unoptimised, unoptimised)
+        verdict = None if error is None else f"{error.type} without any pass"
+        with self._lock:
             self._verdicts[uri] = verdict
-            return verdict
-        return self._verdicts[uri]
+        return verdict
 
 
 def wrong_output(

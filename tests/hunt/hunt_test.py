@@ -4,15 +4,18 @@ import json
 import math
 import os
 import subprocess
+import sys
 import tempfile
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import pytest
 
 from compiler_gym.envs.llvm.benchmarks.own_programs import benchmark
 from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets
+from compiler_gym.hunt import programs
 from compiler_gym.hunt.failures import Limits
 from compiler_gym.hunt.findings import Findings
 from compiler_gym.hunt.hunter import Hunt
@@ -223,6 +226,24 @@ def test_findings_are_made_smaller_in_time(tmp_path, fake_opt):
     assert reduce_seconds(math.inf) == 600
     assert reduce_seconds(time.monotonic() + 10_000) == 600
     assert 0 < reduce_seconds(time.monotonic() + 100) < 100
+
+
+def test_threads_share_the_verdicts_on_programs(tmp_path, monkeypatch):
+    monkeypatch.setattr(programs, "_MAX_REMEMBERED", 1)
+    monkeypatch.setattr(programs, "wrong_output", lambda *_: None)
+    shared = Programs(LlvmDatasets(), [])
+
+    def judge(number):
+        for _ in range(20_000):
+            assert shared.why_useless(SimpleNamespace(uri=number), tmp_path) is None
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(judge, range(4)))
+    finally:
+        sys.setswitchinterval(interval)
 
 
 def test_the_end_of_a_hunt_kills_its_own_commands_only(tmp_path):

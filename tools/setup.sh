@@ -80,9 +80,9 @@ install_packages() {
 # Installs with uv, which loads and compiles several packages at once. It has no settings of pip's but
 # the index; where that is not enough, pip itself installs.
 python_packages() {
-  local pip=(.venv/bin/python3 -m pip) index
+  local pip=(.venv/bin/python3 -m pip --disable-pip-version-check) index
   index=$("${pip[@]}" config get global.index-url 2>/dev/null) || index=${PIP_INDEX_URL:-}
-  "${pip[@]}" install --disable-pip-version-check --requirement=third_party/installer_requirements.txt
+  "${pip[@]}" install --requirement=third_party/installer_requirements.txt
   env ${index:+UV_DEFAULT_INDEX="$index"} UV_SYSTEM_CERTS=1 UV_NO_CACHE=1 .venv/bin/uv pip install \
     --compile-bytecode --python=.venv/bin/python3 "$@" || "${pip[@]}" install "$@"
 }

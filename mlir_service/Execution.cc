@@ -1,5 +1,6 @@
 #include "mlir_service/Execution.h"
 
+#include <algorithm>
 #include <cstring>
 #include <sstream>
 
@@ -15,6 +16,7 @@ using grpc::Status;
 using grpc::StatusCode;
 
 constexpr int kLargestInput = 2;
+constexpr size_t kMaxErrorBytes = 1 << 16;
 
 /// Calls a function with a null pointer to the C++ type of an element.
 template <typename Function>
@@ -59,6 +61,17 @@ uint64_t nextRandom(uint64_t& state) {
   uint64_t mixed = (state ^ (state >> 30)) * 0xbf58476d1ce4e5b9;
   mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111eb;
   return mixed ^ (mixed >> 31);
+}
+
+/// Runs code of a kernel in a copy of this process without rights, whose output has a known length.
+/// The kernel can write anything there.
+Status runConfined(const ChildFunction& function, std::chrono::seconds limit, size_t bytes,
+                   std::string& output) {
+  ChildLimits limits = {limit};
+  limits.outputBytes = std::max(bytes, kMaxErrorBytes);
+  RETURN_IF_ERROR(callConfinedInChild("Running the kernel", function, limits, output));
+  if (output.size() == bytes) return Status::OK;
+  return {StatusCode::INTERNAL, "The kernel has overwritten what it does not own"};
 }
 
 }  // namespace
@@ -114,7 +127,9 @@ Status Execution::run(Contents& results) const {
     return Status::OK;
   };
   std::string output;
-  RETURN_IF_ERROR(callInChild("Running the kernel", inChild, limit_, output));
+  size_t bytes = 0;
+  for (const Buffer& buffer : arguments_) bytes += buffer.bytes();
+  RETURN_IF_ERROR(runConfined(inChild, limit_, bytes, output));
   results.clear();
   size_t begin = 0;
   for (const Buffer& buffer : arguments_) {
@@ -148,8 +163,9 @@ Status Execution::measure(const Contents& expected, const RunCounts& counts,
     return Status::OK;
   };
   std::string output;
-  RETURN_IF_ERROR(callInChild("Running the kernel", inChild, limit_, output));
-  seconds.resize(output.size() / sizeof(double));
+  const auto runs = static_cast<size_t>(counts.measured);
+  RETURN_IF_ERROR(runConfined(inChild, limit_, runs * sizeof(double), output));
+  seconds.resize(runs);
   std::memcpy(seconds.data(), output.data(), seconds.size() * sizeof(double));
   return Status::OK;
 }

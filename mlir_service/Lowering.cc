@@ -165,7 +165,7 @@ Status compile(mlir::ModuleOp module, MachineCode& code) {
     return Status::OK;
   };
   std::string output;
-  RETURN_IF_ERROR(callInChild("Compiling the kernel", inChild, kCompileLimit, output));
+  RETURN_IF_ERROR(callInChild("Compiling the kernel", inChild, {kCompileLimit}, output));
   const size_t begin = output.find('\n') + 1;
   const size_t size = std::stoul(output);
   code.llvmIr = output.substr(begin, size);

@@ -1,12 +1,22 @@
+#include <fcntl.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <functional>
+#include <map>
 #include <new>
+#include <set>
 #include <string>
 
 #include "mlir_service/ChildProcess.h"
@@ -27,7 +37,7 @@ constexpr int kMuchPatience = 1000;
 // The status and the output of a function in a child.
 Status call(const std::function<Status(std::string&)>& work, std::string& output,
             std::chrono::milliseconds limit = kLong, int patience = kMuchPatience) {
-  return callInChild("This", work, limit, output, patience);
+  return callInChild("This", work, {limit, patience}, output);
 }
 
 Status call(const std::function<Status(std::string&)>& work) {
@@ -91,8 +101,104 @@ TEST(ChildProcessTest, TooLittleOfTheProcessor) {
   const auto starve = [](std::string&) -> Status {
     while (true) pause();
   };
-  EXPECT_THAT(callInChild("This", starve, kShort, output),
+  EXPECT_THAT(callInChild("This", starve, {kShort}, output),
               IsError(StatusCode::RESOURCE_EXHAUSTED, "the machine is busy"));
+}
+
+TEST(ChildProcessTest, TooMuchOutput) {
+  std::string output;
+  ChildLimits limits = {kLong};
+  limits.outputBytes = 1000;
+  const auto writes = [](size_t bytes) {
+    return [bytes](std::string& written) {
+      written.assign(bytes, 'x');
+      return Status::OK;
+    };
+  };
+  EXPECT_THAT(callInChild("This", writes(1000), limits, output), IsOk());
+  EXPECT_THAT(callInChild("This", writes(1001), limits, output),
+              IsError(StatusCode::RESOURCE_EXHAUSTED, "This wrote more than 1000 bytes"));
+}
+
+/// What a hostile kernel would try. Each gives a negative number if it is refused.
+const std::map<std::string, std::function<long()>> kAttacks = {
+    // Not fork(): RefusedForks hides that, and has shared memory.
+    {"another process", [] { return _Fork(); }},
+    {"a signal for the parent", [] { return kill(getppid(), 0); }},
+    {"a signal for the session's other threads",
+     [] { return syscall(SYS_tgkill, getppid(), getppid(), 0); }},
+    {"debugging", [] { return ptrace(PTRACE_TRACEME, 0, nullptr, nullptr); }},
+    {"another program", [] { return execl("/bin/true", "true", nullptr); }},
+    {"a file to read", [] { return open("/etc/passwd", O_RDONLY); }},
+    {"a file to write", [] { return open("/tmp", O_TMPFILE | O_WRONLY, 0600); }},
+    {"a name", [] { return unlink("/nowhere/at/all") == 0 || errno != EPERM ? 0 : -1; }},
+    {"a socket", [] { return socket(AF_UNIX, SOCK_STREAM, 0); }},
+    {"the messages of the service", [] { return write(STDERR_FILENO, "", 0); }},
+    {"limits",
+     [] {
+       rlimit limit = {};
+       getrlimit(RLIMIT_DATA, &limit);
+       return setrlimit(RLIMIT_DATA, &limit);
+     }},
+    {"memory that nobody counts",
+     [] {
+       return mmap(nullptr, 1, PROT_READ, MAP_SHARED | MAP_ANONYMOUS, -1, 0) == MAP_FAILED ? -1 : 0;
+     }},
+    {"life after the parent", [] { return prctl(PR_SET_PDEATHSIG, 0); }},
+};
+
+/// The names of the attacks that are refused in a child.
+template <typename Caller>
+std::set<std::string> refusedBy(const Caller& caller) {
+  std::set<std::string> refused;
+  for (const auto& [name, attack] : kAttacks) {
+    std::string output;
+    const auto work = [attack = attack](std::string& written) {
+      written = attack() < 0 ? "refused" : "done";
+      return Status::OK;
+    };
+    const Status status = caller("This", work, ChildLimits{kLong, kMuchPatience}, output);
+    if (status.ok() && output == "refused") refused.insert(name);
+  }
+  return refused;
+}
+
+TEST(ChildProcessTest, ConfinedChildrenCanOnlyCompute) {
+  EXPECT_THAT(refusedBy(callInChild), testing::IsEmpty());
+  EXPECT_THAT(refusedBy(callConfinedInChild), testing::SizeIs(kAttacks.size()));
+}
+
+TEST(ChildProcessTest, ConfinedChildrenHaveNoSharedMemory) {
+  void* const memory =
+      mmap(nullptr, sizeof(int), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  volatile int& shared = *static_cast<int*>(memory);
+  shared = 1;
+  std::string output;
+  const auto change = [&](std::string&) {
+    shared = 2;
+    return Status::OK;
+  };
+  EXPECT_THAT(callConfinedInChild("This", change, {kLong}, output),
+              IsError(StatusCode::INTERNAL, "This crashed"));
+  EXPECT_EQ(shared, 1);
+  munmap(memory, sizeof(int));
+}
+
+TEST(ChildProcessTest, ConfinedChildrenGiveOutputAndErrors) {
+  std::string output;
+  const auto write = [](std::string& written) {
+    written.assign(1'000'000, 'x');
+    return Status::OK;
+  };
+  ASSERT_THAT(callConfinedInChild("This", write, {kLong}, output), IsOk());
+  EXPECT_EQ(output, std::string(1'000'000, 'x'));
+  const auto fail = [](std::string&) -> Status { throw std::bad_alloc(); };
+  EXPECT_THAT(callConfinedInChild("This", fail, {kLong}, output),
+              IsError(StatusCode::RESOURCE_EXHAUSTED, ""));
+  const auto abort = [](std::string&) -> Status { std::abort(); };
+  EXPECT_THAT(callConfinedInChild("This", abort, {kLong}, output),
+              IsError(StatusCode::INTERNAL, "This crashed: Aborted"));
 }
 
 #ifndef COMPILER_GYM_SANITIZER

@@ -56,6 +56,26 @@ TEST(ExecutionTest, Computes) {
   }
 }
 
+// The program may be anybody's, and call any function of the system's libraries.
+TEST(ExecutionTest, KernelsCanOnlyCompute) {
+  const Compiled compiled(R"(
+func.func private @getppid() -> i32
+func.func private @socket(i32, i32, i32) -> i32
+func.func @kernel(%results: memref<2xi32>) {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %number = arith.constant 1 : i32
+  %parent = func.call @getppid() : () -> i32
+  memref.store %parent, %results[%zero] : memref<2xi32>
+  %socket = func.call @socket(%number, %number, %number) : (i32, i32, i32) -> i32
+  memref.store %socket, %results[%one] : memref<2xi32>
+  return
+})");
+  Contents results;
+  ASSERT_THAT(compiled.execution().run(results), IsOk());
+  EXPECT_EQ(results[0], std::string(2 * sizeof(int32_t), '\xff'));
+}
+
 TEST(ExecutionTest, Measures) {
   const Compiled compiled(kTwice);
   Contents results;

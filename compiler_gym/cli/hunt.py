@@ -10,9 +10,9 @@ from typing import Annotated
 import typer
 
 from compiler_gym.cli.console import messages, print_json, print_line, print_table, working_on
-from compiler_gym.cli.options import JsonOption, complete_program, opened_env, program_uri
+from compiler_gym.cli.options import JsonOption, complete_program, opened_env, program_or_dataset
 from compiler_gym.cli.pool_options import RayOption, command_pool
-from compiler_gym.datasets import BenchmarkUri, Datasets
+from compiler_gym.datasets import Datasets
 from compiler_gym.distributed.pool import Limits as PoolLimits
 from compiler_gym.envs.llvm.benchmarks.own_programs import benchmark
 from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets, get_llvm_datasets
@@ -177,23 +177,13 @@ def _programs(names: list[str], run: str | None) -> tuple[Datasets, list[str]]:
     datasets = LlvmDatasets(get_llvm_datasets())
     uris = []
     for name in names:
-        dataset = _dataset_uri(datasets, name)
-        uri = program_uri(name) if dataset is None else dataset
+        uri = program_or_dataset(datasets, name)
         if run is not None and uri.startswith("file://"):
             program = benchmark(Path(name), run=run)
             datasets.remember(program)
             uri = str(program.uri)
         uris.append(uri)
     return datasets, uris
-
-
-def _dataset_uri(datasets: Datasets, name: str) -> str | None:
-    """Returns the URI of a named dataset; None for the name of a program."""
-    try:
-        uri = BenchmarkUri.from_string(name)
-        return None if uri.path.strip("/") else datasets.dataset(name).name
-    except (LookupError, ValueError):
-        return None
 
 
 def _checked(opt: Path) -> Path:

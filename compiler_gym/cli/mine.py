@@ -10,9 +10,9 @@ from typing import Annotated, Any
 import typer
 
 from compiler_gym.cli.console import messages, print_json, print_line, print_table, working_on
-from compiler_gym.cli.options import JsonOption, complete_program, program_uri
+from compiler_gym.cli.options import JsonOption, complete_program, program_uris
 from compiler_gym.cli.pool_options import RayOption, command_pool
-from compiler_gym.datasets import BenchmarkUri, Datasets
+from compiler_gym.datasets import Datasets
 from compiler_gym.distributed.pool import Limits as PoolLimits
 from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets, get_llvm_datasets
 from compiler_gym.errors.nearest_names import unknown_name
@@ -20,7 +20,7 @@ from compiler_gym.mine.decisions import Decision, Tools
 from compiler_gym.mine.findings import Finding
 from compiler_gym.mine.miner import Mine
 from compiler_gym.mine.objective import Objective
-from compiler_gym.mine.programs import Program, programs_of_dataset, programs_of_project
+from compiler_gym.mine.programs import Program, programs_of_project
 from compiler_gym.mine.runtime import RUNTIME
 from compiler_gym.mine.size import SIZE
 from compiler_gym.mine.tasks import mine_on_pool, task_seconds
@@ -196,20 +196,9 @@ def _programs(names: list[str], datasets: Datasets, limit: int | None) -> list[P
                 )
             programs = programs_of_project(path)
         else:
-            programs = [*programs_of_dataset(datasets, _uri(datasets, name))]
+            programs = [*map(Program, program_uris(datasets, [name], limit))]
         found |= dict.fromkeys(programs[:limit])
     return [*found]
-
-
-def _uri(datasets: Datasets, name: str) -> str:
-    """Returns the URI of a dataset or of a program."""
-    try:
-        uri = BenchmarkUri.from_string(name)
-        if not uri.path.strip("/"):
-            return datasets.dataset(name).name
-    except (LookupError, ValueError):
-        pass
-    return program_uri(name)
 
 
 def _versions(own: Tools, folders: list[Path]) -> dict[str, Tools]:

@@ -3,7 +3,8 @@
 import os
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import quote
@@ -11,12 +12,14 @@ from urllib.parse import quote
 import typer
 
 from compiler_gym.cli.console import working_on
-from compiler_gym.datasets.uri import names_benchmark
+from compiler_gym.datasets import BenchmarkUri, Datasets
+from compiler_gym.datasets.uri import names_benchmark, names_dataset
 from compiler_gym.envs.compiler_env import CompilerEnv
 from compiler_gym.envs.llvm import specs
 from compiler_gym.envs.llvm.benchmarks.bitcode import SOURCE_SUFFIXES
 from compiler_gym.envs.llvm.datasets.kernels_dataset import KERNELS_PATH
 from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets, get_llvm_datasets
+from compiler_gym.errors.nearest_names import unknown_name
 from compiler_gym.service.transport.connection_opts import ConnectionOpts
 from compiler_gym.tuning.policies.policy import SHIPPED
 from compiler_gym.util.registration import COMPILER_GYM_ENVS, make
@@ -162,6 +165,52 @@ def _scheme_of(name: str) -> str:
         return LlvmDatasets(get_llvm_datasets()).dataset(name.partition("/")[0]).scheme
     except (LookupError, ValueError):
         return "benchmark"
+
+
+def program_or_dataset(datasets: Datasets, name: str) -> str:
+    """Returns the URI of a program or of a dataset.
+
+    Args:
+        datasets: The datasets.
+        name: The name of a dataset, or of a program as for :func:`program_uri`.
+
+    Raises:
+        FileNotFoundError: If a file does not exist.
+        LookupError: If a word is neither a dataset nor a built-in program.
+    """
+    with suppress(LookupError, ValueError):
+        if names_dataset(name):
+            return datasets.dataset(name).name
+    uri = program_uri(name)
+    if "/" not in name and not uri.startswith("file://"):
+        suite = datasets.require(BenchmarkUri.from_string(uri).dataset)
+        known = [*suite.benchmark_uris()]
+        if uri not in known:
+            words = [each.rpartition("/")[2] for each in known]
+            words += [dataset.name.rpartition("/")[2] for dataset in datasets]
+            raise unknown_name("program or dataset", name, words)
+    return uri
+
+
+def program_uris(datasets: Datasets, names: Iterable[str], limit: int | None) -> list[str]:
+    """Returns the URIs of programs, and of those in datasets, each once.
+
+    Args:
+        datasets: The datasets.
+        names: The names, as for :func:`program_or_dataset`.
+        limit: The most programs of each dataset; None for all.
+
+    Raises:
+        FileNotFoundError: If a file does not exist.
+        LookupError: If a word is neither a dataset nor a built-in program.
+    """
+    uris: list[str] = []
+    for name in names:
+        uri = program_or_dataset(datasets, name)
+        uris += (
+            islice(datasets.require(uri).benchmark_uris(), limit) if names_dataset(uri) else [uri]
+        )
+    return [*dict.fromkeys(uris)]
 
 
 def program_name(uri: object) -> str:

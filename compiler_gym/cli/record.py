@@ -3,7 +3,6 @@
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -20,10 +19,9 @@ from compiler_gym.cli.options import (
     complete_policy,
     complete_program,
     opened_env,
-    program_uri,
+    program_uris,
 )
 from compiler_gym.cli.pool_options import PoolProgress, RayOption, command_pool
-from compiler_gym.datasets import BenchmarkUri, Datasets
 from compiler_gym.distributed.episode import ACTIONS, RANDOM, Episode
 from compiler_gym.distributed.episode import record as record_episodes
 from compiler_gym.distributed.pool import Limits, summary
@@ -138,7 +136,7 @@ def record(
         if reward not in env.reward.spaces:
             raise unknown_name("reward", str(reward), [*env.reward.spaces])
         chosen = _Choice.of(env, policy, actions, range(seed, seed + episodes), steps)
-        uris = _uris(env.datasets, programs, count)
+        uris = program_uris(env.datasets, programs, count)
         failures = Failures(len(uris))
         schema = schema_of({name: env.observation.spaces[name].space for name in wanted})
         total = len(uris) * chosen.episodes
@@ -241,44 +239,6 @@ def _observations(env: Any, names: Sequence[str] | None) -> tuple[str, ...]:
                 f"expected an observation that is the same each time, got {name}; try Autophase"
             )
     return tuple(dict.fromkeys(names))
-
-
-def _uris(datasets: Datasets, names: Sequence[str], count: int) -> list[str]:
-    """Returns the URIs of programs, and of those in datasets."""
-    uris: list[str] = []
-    for name in names:
-        dataset = _dataset_of(datasets, name)
-        if dataset is None:
-            uris.append(_program(datasets, name))
-        else:
-            uris += islice(datasets.require(dataset).benchmark_uris(), count)
-    return [*dict.fromkeys(uris)]
-
-
-def _program(datasets: Datasets, name: str) -> str:
-    """Returns the URI of a program.
-
-    Raises:
-        LookupError: If a word is neither a built-in program nor a dataset.
-    """
-    uri = program_uri(name)
-    if "/" not in name and not uri.startswith("file://"):
-        suite = datasets.require(BenchmarkUri.from_string(uri).dataset)
-        known = [*suite.benchmark_uris()]
-        if uri not in known:
-            words = [each.rpartition("/")[2] for each in known]
-            words += [dataset.name.rpartition("/")[2] for dataset in datasets]
-            raise unknown_name("program or dataset", name, words)
-    return uri
-
-
-def _dataset_of(datasets: Datasets, name: str) -> str | None:
-    """Returns the name of a dataset; None for a program."""
-    try:
-        uri = BenchmarkUri.from_string(name)
-        return None if uri.path.strip("/") else datasets.dataset(name).name
-    except (LookupError, ValueError):
-        return None
 
 
 def _print_results(folder: Path, counts: dict[str, int], seconds: float, as_json: bool) -> None:

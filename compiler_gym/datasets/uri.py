@@ -25,6 +25,15 @@ def names_benchmark(text: str) -> bool:
     return _IN_VERSIONED_DATASET.match(text) is not None
 
 
+def names_dataset(uri: str) -> bool:
+    """Returns true if a URI names a dataset, rather than a benchmark or a file.
+
+    Raises:
+        ValueError: The text is not a URI.
+    """
+    return not BenchmarkUri.from_string(uri).path.strip("/")
+
+
 @total_ordering
 @dataclass(frozen=True, slots=True, eq=False)
 class BenchmarkUri:

@@ -8,7 +8,8 @@ from threading import Lock
 import numpy as np
 from cachetools import LRUCache
 
-from compiler_gym.datasets import Benchmark, BenchmarkUri, Dataset, Datasets
+from compiler_gym.datasets import Benchmark, Dataset, Datasets
+from compiler_gym.datasets.uri import names_dataset
 from compiler_gym.envs.llvm.benchmarks.bitcode import assemble
 from compiler_gym.envs.llvm.benchmarks.validation import (
     ProgramRun,
@@ -68,8 +69,7 @@ class Programs:
     def __init__(self, datasets: Datasets, uris: Iterable[str]):
         self._datasets = datasets
         self._sources: list[Dataset | str] = [
-            uri if BenchmarkUri.from_string(uri).path.strip("/") else datasets.require(uri)
-            for uri in uris
+            datasets.require(uri) if names_dataset(uri) else uri for uri in uris
         ]
         self._verdicts: LRUCache[str, str | None] = LRUCache(_MAX_REMEMBERED)
         self._lock = Lock()

@@ -1,10 +1,9 @@
 """Programs to mine: benchmarks, files, and the sources of a ``compile_commands.json``."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from compiler_gym.datasets import BenchmarkUri, Datasets
+from compiler_gym.datasets import Datasets
 from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.tuning.size.compilation import DEFAULT_LEVEL, Compilation
 from compiler_gym.tuning.size.compile_commands import ProjectSource, read_compile_commands
@@ -54,18 +53,6 @@ class Program:
         except CommandError as error:
             raise BenchmarkInitError(f"{self.name} does not compile. {error.said}") from error
         return unit
-
-
-def programs_of_dataset(datasets: Datasets, name: str) -> Iterator[Program]:
-    """Yields the program of a URI, or all programs of the dataset that it names.
-
-    Raises:
-        LookupError: If there is no such dataset.
-    """
-    if BenchmarkUri.from_string(name).path.strip("/"):
-        yield Program(name)
-    else:
-        yield from map(Program, datasets.require(name).benchmark_uris())
 
 
 def programs_of_project(path: Path) -> list[Program]:

@@ -60,6 +60,7 @@ def test_ctrl_c_leaves_nothing(interrupt, sort_c, environment, monkeypatch):
     assert os.listdir(scratch) == []
 
 
-def test_a_misspelt_program(run):
+def test_a_misspelt_program(run, environment):
     done = run("mine", "sha265", *_ONLY, code=1)
-    assert "Did you mean benchmark://kernels-v0/sha256" in done.stdout
+    assert "no program or dataset 'sha265'. Did you mean sha256?" in done.stderr
+    assert not (environment / "mine").exists()

@@ -1,7 +1,6 @@
 """``compiler-gym hunt``: searches for defects of LLVM's passes."""
 
 import math
-import threading
 import time
 from dataclasses import asdict
 from pathlib import Path
@@ -147,7 +146,6 @@ def hunt(
             programs=known,
             findings=findings,
             limits=limits,
-            stop=threading.Event(),
             report=reporter.note,
             end=math.inf if seconds is None else time.monotonic() + seconds,
         )

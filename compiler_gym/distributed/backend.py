@@ -46,13 +46,23 @@ class Handle(ABC):
     def restart(self) -> None:
         """Kills the process, and starts another in its place. Its calls are lost."""
 
+    def stop(self) -> None:  # noqa: B027, some processes can only be killed.
+        """Asks the process to end, and does not wait for that. :meth:`kill` follows."""
+
     @abstractmethod
     def kill(self) -> None:
         """Kills the process for good."""
 
 
 class Backend(ABC):
-    """Starts processes and waits for their replies."""
+    """Starts processes and waits for their replies.
+
+    Attributes:
+        is_here: Whether the "processes" are threads of this one. To send tasks ahead, or several at
+            once, would bring nothing then.
+    """
+
+    is_here = False
 
     @abstractmethod
     def capacity(self) -> int:

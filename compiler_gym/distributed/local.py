@@ -152,8 +152,8 @@ class LocalHandle(Handle):
         self.process.kill()
         self.process.join(_JOIN_SECONDS)
 
+    @override
     def stop(self) -> None:
-        """Asks the process to end."""
         self.connection.close()
         self.process.terminate()
 

@@ -270,7 +270,8 @@ class Pool:
 
     def _feed(self, source: Iterator[Job]) -> bool:
         """Gives tasks to workers with room for them; whether there may be more of them."""
-        for depth in range(_CALLS_IN_FLIGHT):  # All get one call before any gets two.
+        calls = 1 if self._backend.is_here else _CALLS_IN_FLIGHT
+        for depth in range(calls):  # All get one call before any gets two.
             for worker in self._workers:
                 if worker.has_room(depth):
                     chunk = self._next_chunk(source, may_be_alone=depth == 0)
@@ -281,7 +282,7 @@ class Pool:
 
     def _next_chunk(self, source: Iterator[Job], may_be_alone: bool) -> list[_Attempt]:
         """Takes the tasks of the next call; none if the next task has to wait for a worker."""
-        count = self._call_size.tasks(len(self._workers))
+        count = 1 if self._backend.is_here else self._call_size.tasks(len(self._workers))
         chunk: list[_Attempt] = []
         while len(chunk) < count:
             attempt = self._queue.popleft() if self._queue else self._taken_from(source)
@@ -384,6 +385,7 @@ class Pool:
             attempt.tries,
             worker.node,
             reply.seconds,
+            reply.exception,
         )
 
     def _end_late_calls(self) -> Iterator[Outcome]:
@@ -414,7 +416,10 @@ class Pool:
         """Forgets the tasks that have no outcome yet, and ends the workers that have them."""
         self._queue.clear()
         self.stats.abandoned, self.stats.running = self.stats.running, 0
-        for worker in [each for each in self._workers if each.calls]:
+        busy = [each for each in self._workers if each.calls]
+        for worker in busy:
+            worker.handle.stop()
+        for worker in busy:
             self._drop(worker)
             self._reviewed = -math.inf
 

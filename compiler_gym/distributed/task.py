@@ -73,6 +73,7 @@ class Outcome:
         tries: How often it was started.
         node: The address of the machine that ran it last.
         seconds: How long the last run took.
+        exception: The exception of a task that failed in this process; else None.
     """
 
     task: Task
@@ -82,6 +83,20 @@ class Outcome:
     tries: int = 1
     node: str = ""
     seconds: float = 0.0
+    exception: Exception | None = None
+
+    def result(self) -> Any:
+        """Returns what the task returned.
+
+        Raises:
+            Exception: The exception of a task that failed in this process.
+            RuntimeError: If it failed in another one.
+        """
+        if self.exception is not None:
+            raise self.exception
+        if self.error is not None:
+            raise RuntimeError(f"{self.task.name} failed: {self.error}")
+        return self.value
 
 
 @dataclass(frozen=True)
@@ -97,6 +112,7 @@ class Reply:
     details: str = ""
     is_final: bool = False
     seconds: float = 0.0
+    exception: Exception | None = None
 
     @classmethod
     def of_error(cls, error: Exception, seconds: float = 0.0) -> "Reply":

@@ -6,9 +6,10 @@ import os
 import pickle
 import platform
 import socket
+import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from cachetools import LRUCache
@@ -50,9 +51,19 @@ def hello() -> Hello:
 
 
 class Worker:
-    """Runs tasks, one at a time, with environments that it keeps open."""
+    """Runs tasks, one at a time, with environments that it keeps open.
 
-    def __init__(self) -> None:
+    Args:
+        is_here: Whether it is a thread of the pool's process. Results need not be sent then.
+
+    Attributes:
+        stop: Set when the task under way shall end, if the worker is a thread. Other workers are
+            interrupted.
+    """
+
+    def __init__(self, is_here: bool = False) -> None:
+        self.stop = threading.Event()
+        self._is_here = is_here
         self._envs: dict[str, Any] = {}
         self._blobs: Mapping[str, bytes] = {}
         self._programs: LRUCache[str, Benchmark] = LRUCache(_KEPT_PROGRAMS)
@@ -127,28 +138,27 @@ class Worker:
         begin = time.monotonic()
         logger.info("task %s begins", task.name)
         try:
-            reply = Reply(_picklable(task.run(self)), seconds=time.monotonic() - begin)
+            value = task.run(self)
+            if not self._is_here:
+                _check_picklable(value)
+            reply = Reply(value, seconds=time.monotonic() - begin)
         except Exception as error:
             # Nobody knows in what state the environments are now.
             self.close()
             logger.info("task %s failed", task.name, exc_info=True)
-            return Reply.of_error(error, time.monotonic() - begin)
+            reply = Reply.of_error(error, time.monotonic() - begin)
+            return replace(reply, exception=error) if self._is_here else reply
         self._tasks += 1
         if self._tasks % _TASKS_PER_SERVICE == 0:
             self.close()
         return reply
 
 
-def _picklable(value: Any) -> Any:
-    """Returns a result unchanged.
-
-    Raises:
-        TypeError: If it cannot be pickled. To find out when it is sent would end the worker.
-    """
+def _check_picklable(value: Any) -> None:
+    """Raises TypeError if a result cannot be pickled: to send it would end the worker."""
     try:
         pickle.dumps(value)
     except Exception as error:
         raise TypeError(
             f"expected a result that can be pickled, got {type(value).__name__}: {error}"
         ) from error
-    return value

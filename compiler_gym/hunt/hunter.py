@@ -1,28 +1,27 @@
 """A hunt: a series of trials, with its progress in a folder."""
 
+import itertools
 import json
-import logging
 import math
 import random
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
 
-from compiler_gym.distributed.task import reason_of
+from compiler_gym.distributed.pool import Pool
+from compiler_gym.distributed.task import Job, Task
+from compiler_gym.distributed.threads import thread_pool
+from compiler_gym.distributed.worker import Worker
 from compiler_gym.hunt.findings import Findings
 from compiler_gym.hunt.passes import Sequences
 from compiler_gym.hunt.trial import Laboratory, Outcome, Trial
-from compiler_gym.util.commands import commands_of, kill_running_commands
 from compiler_gym.util.filesystem import atomic_file_write, file_lock
 
-logger = logging.getLogger(__name__)
-
 _STATE = "state.json"
-_POLL_SECONDS = 0.2
 # A hunt ends if so many trials fail before one works.
 _FIRST_TRIALS = 5
 # The resolution of sizes when a sequence is tested for novelty.
@@ -51,6 +50,37 @@ class Progress:
     def trials(self) -> int:
         """The number of completed trials."""
         return sum(self.verdicts.values())
+
+
+@runtime_checkable
+class TrialWork(Task, Protocol):
+    """A trial as a task of a pool."""
+
+    @property
+    def trial(self) -> Trial:
+        """The trial."""
+
+
+@dataclass(frozen=True)
+class _TrialHere:
+    """A trial in a thread of this process.
+
+    Attributes:
+        trial: The trial.
+        laboratory: Makes it.
+    """
+
+    trial: Trial
+    laboratory: Laboratory
+
+    @property
+    def name(self) -> str:
+        """The name of the task."""
+        return f"trial {self.trial.number}"
+
+    def run(self, worker: Worker) -> Outcome:
+        """Makes the trial."""
+        return replace(self.laboratory, stop=worker.stop).run(self.trial)
 
 
 class Hunt:
@@ -104,24 +134,65 @@ class Hunt:
             OSError: If the folder cannot be written.
             RuntimeError: If no trial works, for example because there is no ``opt``.
         """
-        with self.resumed(), ThreadPoolExecutor(jobs) as pool:
-            end = math.inf if seconds is None else time.monotonic() + seconds
-            left = math.inf if trials is None else trials
-            running: dict[Future[Outcome], Trial] = {}
+        with thread_pool(jobs) as pool:
+            self.run_on(
+                pool,
+                laboratory.findings,
+                lambda trial, _: _TrialHere(trial, laboratory),
+                lambda outcome: outcome,
+                trials,
+                seconds,
+                watch,
+            )
+
+    def run_on(
+        self,
+        pool: Pool,
+        findings: Findings,
+        task_of: Callable[[Trial, float], TrialWork],
+        outcome_of: Callable[[Any], Outcome],
+        trials: int | None,
+        seconds: float | None,
+        watch: Callable[[Outcome], None],
+    ) -> None:
+        """Hunts on the workers of a pool, see :meth:`run`.
+
+        Args:
+            pool: The pool.
+            findings: The findings.
+            task_of: Returns the task of a trial, given the seconds until the end.
+            outcome_of: Returns the outcome of a trial, given the result of its task.
+            trials: The number of trials; None for no limit.
+            seconds: The time budget; None for no limit.
+            watch: Called with each outcome.
+
+        Raises:
+            KeyboardInterrupt: After Ctrl-C.
+            PoolError: If there are no workers.
+            OSError: If the folder cannot be written.
+            RuntimeError: If no trial works, for example because there is no ``opt``.
+        """
+        end = math.inf if seconds is None else time.monotonic() + seconds
+
+        def jobs() -> Iterator[Job]:
+            for _ in itertools.repeat(None) if trials is None else range(trials):
+                seconds_left = end - time.monotonic()
+                if seconds_left <= 0:
+                    return
+                yield Job(task_of(self.draw(findings), seconds_left))
+
+        with self.resumed():
             try:
-                while time.monotonic() < end and (left > 0 or running):
-                    while left > 0 and len(running) < jobs:
-                        trial = self.draw(laboratory.findings)
-                        running[pool.submit(self._run, laboratory, trial)] = trial
-                        left -= 1
-                    done, _ = wait(running, _POLL_SECONDS, FIRST_COMPLETED)
-                    for future in done:
-                        self.take(running.pop(future), future.result())
-                        watch(future.result())
+                with closing(pool.run(jobs(), end)) as results:
+                    for result in results:
+                        assert isinstance(result.task, TrialWork)
+                        outcome = Outcome("", "failed", result.error or "")
+                        if result.error is None:
+                            outcome = outcome_of(result.value)
+                        self.take(result.task.trial, outcome)
+                        watch(outcome)
             finally:
-                laboratory.stop.set()
-                self.given_up = len(running)
-                self._end(running)
+                self.given_up = pool.stats.abandoned
 
     @contextmanager
     def resumed(self) -> Iterator[None]:
@@ -146,22 +217,6 @@ class Hunt:
                     raise self._hopeless()
             finally:
                 self.progress.seconds = time.monotonic() - self._begin
-
-    def _run(self, laboratory: Laboratory, trial: Trial) -> Outcome:
-        """Makes a trial. Its commands belong to this hunt."""
-        with commands_of(self):
-            try:
-                return laboratory.run(trial)
-            except Exception as error:  # The hunt goes on, unless it is the reason.
-                laboratory.end_if_stopped()
-                logger.info("trial %d failed", trial.number, exc_info=True)
-                return Outcome("", "failed", reason_of(error))
-
-    def _end(self, running: dict[Future[Outcome], Trial]) -> None:
-        """Kills the commands of trials until all trials have ended."""
-        while any(not future.done() for future in running):
-            kill_running_commands(self)
-            time.sleep(_POLL_SECONDS / 10)
 
     def draw(self, findings: Findings) -> Trial:
         """Returns the next trial, for which passes that were often guilty are less likely."""

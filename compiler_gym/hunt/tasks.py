@@ -1,17 +1,15 @@
 """The trials of a hunt for compiler defects, as tasks of a pool."""
 
 import json
-import math
 import tempfile
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
 
 from compiler_gym.distributed.pool import Pool
-from compiler_gym.distributed.task import Job, name_of
+from compiler_gym.distributed.task import name_of
 from compiler_gym.distributed.worker import Worker
 from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets, get_llvm_datasets
 from compiler_gym.hunt.failures import Limits
@@ -101,7 +99,6 @@ class TrialTask:
             EnvironmentNotSupported: If the node has no ``opt`` or clang.
             LookupError: If the node does not have one of the datasets.
         """
-        del worker  # A trial needs no environment.
         with tempfile.TemporaryDirectory(prefix="compiler_gym-hunt-") as name:
             folder = Path(name)
             for finding in self.known:
@@ -113,9 +110,9 @@ class TrialTask:
                 programs=_programs(self.setup.uris),
                 findings=Findings(folder, self.setup.actions),
                 limits=self.setup.limits,
-                stop=threading.Event(),
                 report=lambda _: None,
                 end=time.monotonic() + self.seconds,
+                stop=worker.stop,
             )
             outcome = laboratory.run(self.trial)
             if outcome.verdict != "found" or outcome.finding is None:
@@ -157,32 +154,19 @@ def hunt_on_pool(
         RuntimeError: If no trial works, for example because nodes have no ``opt``.
         OSError: If the folder cannot be written.
     """
-    end = math.inf if seconds is None else time.monotonic() + seconds
-    left = range(trials) if trials is not None else iter(int, 1)
-
-    def jobs() -> Iterator[Job]:
-        for _ in left:
-            seconds_left = end - time.monotonic()
-            if seconds_left <= 0:
-                return
-            known = tuple(findings.all())
-            yield Job(TrialTask(setup, hunt.draw(findings), known, seconds_left))
-
-    with hunt.resumed():
-        try:
-            for result in pool.run(jobs(), end):
-                assert isinstance(result.task, TrialTask)
-                outcome = _outcome(result.value, result.error, findings)
-                hunt.take(result.task.trial, outcome)
-                watch(outcome)
-        finally:
-            hunt.given_up = pool.stats.abandoned
+    hunt.run_on(
+        pool,
+        findings,
+        lambda trial, seconds: TrialTask(setup, trial, tuple(findings.all()), seconds),
+        lambda result: _adopted(result, findings),
+        trials,
+        seconds,
+        watch,
+    )
 
 
-def _outcome(result: TrialResult | None, error: str | None, findings: Findings) -> Outcome:
+def _adopted(result: TrialResult, findings: Findings) -> Outcome:
     """Returns the outcome of a trial, whose finding is now among those of the hunt."""
-    if result is None:
-        return Outcome("", "failed", error or "")
     outcome = result.outcome
     if outcome.finding is None:
         return outcome

@@ -6,7 +6,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -86,9 +86,9 @@ class Laboratory:
         programs: The programs.
         findings: The findings.
         limits: The limits of a run.
-        stop: Set when the hunt ends.
         report: Called with the current work of long trials.
         end: The end of the hunt, by :func:`time.monotonic`.
+        stop: Set when the hunt ends.
     """
 
     opt: Path
@@ -96,9 +96,9 @@ class Laboratory:
     programs: Programs
     findings: Findings
     limits: Limits
-    stop: threading.Event
     report: Callable[[str], None]
     end: float = math.inf
+    stop: threading.Event = field(default_factory=threading.Event)
 
     def run(self, trial: Trial) -> Outcome:
         """Makes a trial.

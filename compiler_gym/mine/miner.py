@@ -7,16 +7,18 @@ import tempfile
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from compiler_gym.datasets import Datasets
-from compiler_gym.distributed.task import reason_of
+from compiler_gym.distributed.pool import Pool
+from compiler_gym.distributed.task import Job, reason_of
+from compiler_gym.distributed.threads import Call, thread_pool
+from compiler_gym.distributed.worker import Worker
 from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.mine.decisions import Decision
 from compiler_gym.mine.findings import (
@@ -39,13 +41,10 @@ from compiler_gym.mine.work import (
     reduce_function,
     scan_unit,
 )
-from compiler_gym.util.commands import commands_of, kill_running_commands
 from compiler_gym.util.filesystem import atomic_file_write, file_lock
 from compiler_gym.util.shell_format import plural
 
 logger = logging.getLogger(__name__)
-
-_POLL_SECONDS = 0.2
 
 
 @dataclass(frozen=True)
@@ -132,7 +131,6 @@ class Mine:
 
     def __post_init__(self) -> None:
         self.findings = Findings(self.folder / self.settings.objective.findings)
-        self._stop = threading.Event()
         self._adopting = threading.Lock()
         self._units: dict[str, Path] = {}
         self._end = self._end_of_scans = math.inf
@@ -148,9 +146,14 @@ class Mine:
             KeyboardInterrupt: After Ctrl-C. Nothing that was started is left.
             OSError: If another process uses the folder, or it cannot be written.
         """
-        with self.opened() as folder:
-            self._each(jobs, [partial(self._scan, each, folder) for each in programs])
-            self._each(jobs, [partial(self._take, each, folder) for each in self.candidates()])
+        with self.opened() as folder, thread_pool(jobs) as pool:
+            self._each(
+                pool, (Call(each.name, partial(self._scan, each, folder)) for each in programs)
+            )
+            self._each(
+                pool,
+                (Call(each.title, partial(self._take, each, folder)) for each in self.candidates()),
+            )
 
     @contextmanager
     def opened(self) -> Iterator[Path]:
@@ -198,37 +201,21 @@ class Mine:
                 "try another one with --output"
             ) from error
 
-    def _each(self, jobs: int, work: Sequence[Callable[[], None]]) -> None:
-        """Does some work in threads. At the end, or after Ctrl-C, nothing runs any more."""
-        with ThreadPoolExecutor(jobs) as pool:
-            running: set[Future[None]] = {pool.submit(self._owned, each) for each in work}
-            try:
-                while running:
-                    done, running = wait(running, _POLL_SECONDS, FIRST_COMPLETED)
-                    for future in done:
-                        future.result()
-            finally:
-                if running:
-                    self._stop.set()
-                for future in running:
-                    future.cancel()
-                while any(not future.done() for future in running):
-                    kill_running_commands(self)
-                    time.sleep(_POLL_SECONDS / 10)
+    def _each(self, pool: Pool, calls: Iterable[Call]) -> None:
+        """Does some work in threads, and notes what fails."""
+        with closing(pool.run(map(Job, calls))) as outcomes:
+            for outcome in outcomes:
+                with self.reporting(outcome.task.name):
+                    outcome.result()
 
-    def _owned(self, work: Callable[[], None]) -> None:
-        if not self._stop.is_set():
-            with commands_of(self):
-                work()
-
-    def _scan(self, program: Program, scratch: Path) -> None:
+    def _scan(self, program: Program, scratch: Path, worker: Worker) -> None:
         unit = self.stage(program, scratch)
         if unit is None:
             return
-        with self.reporting(program.name):
-            found = scan_unit(unit.program, unit.key, unit.path, self.settings, self._stop.is_set)
-            if not self._stop.is_set():  # Otherwise the compilers have been killed.
-                self.keep(found)
+        is_over = worker.stop.is_set
+        found = scan_unit(unit.program, unit.key, unit.path, self.settings, is_over)
+        if not is_over():  # Otherwise the compilers have been killed.
+            self.keep(found)
 
     @contextmanager
     def reporting(self, name: str) -> Iterator[None]:
@@ -236,24 +223,21 @@ class Mine:
         try:
             yield
         except Exception as error:
-            if not self._stop.is_set():
-                logger.info("%s failed", name, exc_info=True)
-                is_usual = isinstance(error, BenchmarkInitError | ValueError)
-                self.fail(name, str(error) if is_usual else reason_of(error))
+            logger.info("%s failed", name, exc_info=True)
+            is_usual = isinstance(error, BenchmarkInitError | ValueError)
+            self.fail(name, str(error) if is_usual else reason_of(error))
 
     def stage(self, program: Program, scratch: Path) -> Unit | None:
         """Writes the bitcode of a program to a folder.
 
         Returns:
-            The program if it has to be scanned; None if it has been, if there is no time left, or
-            if it does not compile.
+            The program if it has to be scanned; None if it has been, or if there is no time left.
+
+        Raises:
+            Exception: Any error of :meth:`Program.write`.
         """
         folder = Path(tempfile.mkdtemp(dir=scratch))
-        path = None
-        with self.reporting(program.name):
-            path = program.write(self.datasets, folder, self.settings.objective.level)
-        if path is None:
-            return None
+        path = program.write(self.datasets, folder, self.settings.objective.level)
         key = digest_of(path.read_bytes(), self.settings.digest.encode())
         kept = self.folder / "programs" / f"{key}.json"
         if kept.is_file():
@@ -299,17 +283,14 @@ class Mine:
             rounds += enumerate([*names.values()][: settings.per_decision])
         return [each for _, each in sorted(rounds, key=lambda item: item[0])]
 
-    def _take(self, candidate: Candidate, scratch: Path) -> None:
+    def _take(self, candidate: Candidate, scratch: Path, worker: Worker) -> None:
         if not self.is_left(candidate):
             return
         folder = Path(tempfile.mkdtemp(dir=scratch))
-        unit = self.unit_of(candidate)
-        with self.reporting(candidate.title):
-            reduction = reduce_function(
-                unit, candidate.saving.function, candidate.decision, self.settings, folder
-            )
-            if not self._stop.is_set():
-                self.adopt(candidate, reduction, folder)
+        function, unit = candidate.saving.function, self.unit_of(candidate)
+        reduction = reduce_function(unit, function, candidate.decision, self.settings, folder)
+        if not worker.stop.is_set():
+            self.adopt(candidate, reduction, folder)
 
     def unit_of(self, candidate: Candidate) -> Path:
         """Returns the bitcode of the program of a function."""

@@ -122,7 +122,9 @@ def mine_on_pool(mine: Mine, pool: Pool, programs: Sequence[Program]) -> None:
 
         def scans() -> Iterator[Job]:
             for program in programs:
-                unit = mine.stage(program, folder)
+                unit = None
+                with mine.reporting(program.name):
+                    unit = mine.stage(program, folder)
                 if unit is not None:
                     data = unit.path.read_bytes()
                     digest = digest_of(data)

@@ -2,6 +2,8 @@
 
 import dataclasses
 import multiprocessing
+import sys
+import time
 from collections import deque
 
 import pytest
@@ -9,7 +11,9 @@ import pytest
 from compiler_gym.distributed import Job, Limits, PoolError, local, open_pool
 from compiler_gym.distributed import pool as pool_module
 from compiler_gym.distributed.task import digest_of
+from compiler_gym.distributed.threads import Call, thread_pool
 from compiler_gym.distributed.worker import Worker
+from compiler_gym.util.commands import CommandError, run_command
 from tests.distributed.tasks import Blob, Deadly, Failing, Hanging, Square, Unpicklable
 
 LIMITS = Limits(workers=2, tries=2)
@@ -150,3 +154,35 @@ def test_a_node_with_another_version_is_an_error(monkeypatch):
         pytest.raises(PoolError, match=r"9\.9"),
     ):
         next(pool.run([Job(Square(2))]))
+
+
+def test_threads_of_this_process():
+    with thread_pool(2) as pool:
+        found = outcomes(pool, [Failing(1), Unpicklable(2), *map(Square, range(3, 100))])
+        assert (found[Failing(1)].error, found[Failing(1)].tries) == ("OSError: number 1", 1)
+        with pytest.raises(OSError, match="number 1"):
+            found[Failing(1)].result()
+        assert found[Unpicklable(2)].result()() == 2
+        assert all(found[Square(number)].result() == number**2 for number in range(3, 100))
+        (outcome,) = pool.run([Job(Call("exits", lambda worker: sys.exit(1)))])
+        assert outcome.error == "the task raised SystemExit"
+        (outcome,) = pool.run([Job(Square(7))])
+        assert outcome.result() == 49
+
+
+def test_threads_end_the_commands_of_their_tasks():
+    killed = []
+
+    def sleep(worker):
+        for _ in range(3):  # A task may go on after one command was killed.
+            with pytest.raises(CommandError):
+                run_command(["sleep", "1000"])
+            killed.append(worker.stop.is_set())
+
+    with thread_pool(2) as pool:
+        end = time.monotonic() + 0.1
+        assert [*pool.run([Job(Call("sleeps", sleep))] * 3, end)] == []
+        assert pool.stats.abandoned == 2
+        assert killed == [True] * 6
+        (outcome,) = pool.run([Job(Square(7))])
+        assert outcome.result() == 49

@@ -6,9 +6,10 @@ import os
 import subprocess
 import sys
 import tempfile
-import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from types import SimpleNamespace
 
 import pytest
@@ -21,7 +22,7 @@ from compiler_gym.hunt.findings import Findings
 from compiler_gym.hunt.hunter import Hunt
 from compiler_gym.hunt.passes import Sequences, list_passes, parse_sequence
 from compiler_gym.hunt.programs import Programs
-from compiler_gym.hunt.trial import Laboratory, Outcome
+from compiler_gym.hunt.trial import Laboratory, Outcome, Trial
 from compiler_gym.util import llvm_tools
 from compiler_gym.util.commands import CommandError, Popen, run_command
 from compiler_gym.util.filesystem import file_lock
@@ -64,7 +65,6 @@ def fixture_hunt(tmp_path, fake_opt, module_ll, monkeypatch, quick_reduce):
             Programs(datasets, [uri]),
             findings,
             Limits(**{"seconds": 5, "reduce_seconds": 100, **limits}),
-            threading.Event(),
             lambda text: None,
         )
         (tmp_path / "hunt").mkdir(exist_ok=True)
@@ -219,7 +219,7 @@ def test_findings_are_made_smaller_in_time(tmp_path, fake_opt):
         programs = Programs(LlvmDatasets(), [])
         laboratory = Laboratory(
             *(fake_opt, llvm_tools.clang_path(), programs, findings, Limits(reduce_seconds=600)),
-            *(threading.Event(), print, end),
+            *(print, end),
         )
         return laboratory.reduce_seconds()
 
@@ -259,14 +259,20 @@ def test_the_end_of_a_hunt_kills_its_own_commands_only(tmp_path):
     assert hunt.given_up == 2
 
 
+@dataclass(frozen=True)
+class Played(Laboratory):
+    """A laboratory whose trials are a function."""
+
+    play: Callable[[Trial], Outcome] = None
+
+    def run(self, trial):
+        return self.play(trial)
+
+
 def hunt_with(run, folder):
     """Returns a hunt whose trials are a function, and its laboratory."""
-    laboratory = SimpleNamespace(
-        run=run,
-        stop=threading.Event(),
-        findings=SimpleNamespace(guilty=frozenset),
-        end_if_stopped=lambda: None,
-    )
+    findings = SimpleNamespace(guilty=frozenset)
+    laboratory = Played(None, None, None, findings, None, None, play=run)
     return Hunt(folder, Sequences([], 1, 0.5, fixed=AROUND), seed=0), laboratory
 
 

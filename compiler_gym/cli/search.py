@@ -3,9 +3,9 @@
 import shlex
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, nullcontext
 from enum import Enum
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -31,6 +31,9 @@ from compiler_gym.cli.sequence_search import (
     reporting,
     search_on_nodes,
 )
+from compiler_gym.distributed.task import Job
+from compiler_gym.distributed.threads import Call, thread_pool
+from compiler_gym.distributed.worker import Worker
 from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets, get_llvm_datasets
 from compiler_gym.util.filesystem import atomic_file_write
 from compiler_gym.util.interrupts import INTERRUPTED
@@ -94,9 +97,9 @@ def search(
     else:
         each = seconds * min(jobs, len(games)) / len(games)
 
-        def start(game: Game, stop: threading.Event) -> None:
+        def start(game: Game, worker: Worker) -> None:
             with reporting(game) if len(games) > 1 else nullcontext():
-                play(game, stop, each, seed, output_folder)
+                play(game, worker.stop, each, seed, output_folder)
 
         finished = _run(games, start, jobs, show=not as_json)
     if len(games) == 1 and games[0].error:
@@ -115,22 +118,16 @@ def search(
         raise typer.Exit(1)
 
 
-def _run(
-    games: list[Game], start: Callable[[Game, threading.Event], None], jobs: int, show: bool
-) -> bool:
+def _run(games: list[Game], start: Callable[[Game, Worker], None], jobs: int, show: bool) -> bool:
     """Runs all searches in parallel, and shows the progress. Returns False after Ctrl-C."""
-    stop, finished = threading.Event(), threading.Event()
+    finished = threading.Event()
     watcher = threading.Thread(target=_watch, args=(games, finished, show))
     watcher.start()
     try:
-        with ThreadPoolExecutor(max_workers=jobs) as executor:
-            try:
-                for job in [executor.submit(start, game, stop) for game in games]:
-                    job.result()
-            except BaseException:  # End the running games, and begin no others.
-                stop.set()
-                executor.shutdown(wait=False, cancel_futures=True)
-                raise
+        calls = (Job(Call(game.name, partial(start, game))) for game in games)
+        with thread_pool(jobs) as pool, closing(pool.run(calls)) as outcomes:
+            for outcome in outcomes:
+                outcome.result()
     except KeyboardInterrupt:
         return False
     finally:

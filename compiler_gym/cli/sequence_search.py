@@ -271,7 +271,7 @@ class Search:
         env = worker.env("llvm-v0", {})
         env.benchmark = worker.program(self.message)
         game = Game(self.program, self.goal)
-        find(env, game, threading.Event(), self.seconds, self.seed)
+        find(env, game, worker.stop, self.seconds, self.seed)
         with tempfile.TemporaryDirectory(prefix="compiler_gym-") as folder:
             write(env, game, Path(folder))
             assert game.bitcode is not None and game.unoptimised is not None

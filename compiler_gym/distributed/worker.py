@@ -8,7 +8,7 @@ import platform
 import socket
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,6 +25,7 @@ logger = logging.getLogger(__name__)
 # A service keeps memory for programs that it has seen. So each serves that many tasks at most.
 _TASKS_PER_SERVICE = 10_000
 _KEPT_PROGRAMS = 64
+_making = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ class Worker:
     def __init__(self, is_here: bool = False) -> None:
         self.stop = threading.Event()
         self._is_here = is_here
-        self._envs: dict[str, Any] = {}
+        self._envs: dict[Any, Any] = {}
         self._blobs: Mapping[str, bytes] = {}
         self._programs: LRUCache[str, Benchmark] = LRUCache(_KEPT_PROGRAMS)
         self._tasks = 0
@@ -117,6 +118,17 @@ class Worker:
         if key not in self._envs:
             self._envs[key] = make(id, **arguments)
         return self._envs[key]
+
+    def env_of(self, make_env: Callable[[], Any]) -> Any:
+        """Returns an environment, which stays open for later tasks of the process.
+
+        Args:
+            make_env: Makes the environment. Threads call it one after the other.
+        """
+        if make_env not in self._envs:
+            with _making:
+                self._envs[make_env] = make_env()
+        return self._envs[make_env]
 
     def blob(self, digest: str) -> bytes:
         """Returns data of the tasks under way."""

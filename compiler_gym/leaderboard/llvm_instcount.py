@@ -19,8 +19,8 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import closing, contextmanager
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -38,6 +38,8 @@ from compiler_gym.distributed.opening import open_pool
 from compiler_gym.distributed.pool import Limits, Pool
 from compiler_gym.distributed.programs import Program
 from compiler_gym.distributed.task import Job, reason_of
+from compiler_gym.distributed.threads import Call, thread_pool
+from compiler_gym.distributed.worker import Worker
 from compiler_gym.envs.llvm import LlvmEnv
 from compiler_gym.errors import BenchmarkInitError, DatasetInitError, DownloadFailed
 from compiler_gym.evaluation.result import Evaluation
@@ -47,7 +49,6 @@ from compiler_gym.util.interrupts import INTERRUPTED
 from compiler_gym.util.registration import make
 from compiler_gym.util.shell_format import plural
 from compiler_gym.util.statistics import arithmetic_mean, geometric_mean
-from compiler_gym.util.thread_pool import ThreadEnvironments
 from compiler_gym.validate import validate_states
 
 if TYPE_CHECKING:
@@ -102,25 +103,13 @@ def evaluate(
         Exception: Any error of the policy.
     """
     missing = [uri for uri, _ in _missing(path, benchmarks, repetitions)]
-    environments = ThreadEnvironments(make_env)
-    executor = ThreadPoolExecutor(max(min(nproc, len(missing)), 1), "leaderboard")
-    try:
-        episodes = {
-            executor.submit(lambda uri: play(environments.get(), policy, uri), uri): uri
-            for uri in missing
-        }
 
-        def states() -> Iterator[CompilerEnvState]:
-            failures = _Failures()
-            for episode in as_completed(episodes):
-                with failures.noted(episodes[episode]):
-                    yield episode.result()
-            failures.raise_if_any()
+    def episode(uri: str, worker: Worker) -> CompilerEnvState:
+        return play(worker.env_of(make_env), policy, uri)
 
-        yield from _appended(path, states(), len(missing))
-    finally:
-        executor.shutdown(cancel_futures=True)
-        environments.close()
+    jobs = (Job(Call(uri, partial(episode, uri))) for uri in missing)
+    with thread_pool(max(min(nproc, len(missing)), 1)) as pool:
+        yield from _played(pool, jobs, _Failures(), path, len(missing))
 
 
 def evaluate_on_pool(
@@ -161,17 +150,7 @@ def evaluate_on_pool(
             with failures.noted(uri):
                 yield PolicyEpisode.job(Program.of(datasets.benchmark(uri)), data, _ID, number)
 
-    def states() -> Iterator[CompilerEnvState]:
-        with closing(pool.run(jobs())) as outcomes:
-            for outcome in outcomes:
-                if outcome.error is not None:
-                    assert isinstance(outcome.task, PolicyEpisode)
-                    logger.error("%s", outcome.details)
-                    raise RuntimeError(f"{outcome.task.program} failed: {outcome.error}")
-                yield outcome.value
-        failures.raise_if_any()
-
-    yield from _appended(path, states(), len(missing))
+    yield from _played(pool, jobs(), failures, path, len(missing))
 
 
 class _Failures:
@@ -196,6 +175,24 @@ class _Failures:
                 f"{self._reasons[0]}\n{plural(len(self._reasons), 'episode')} failed; the results "
                 "have the others; try --resume"
             )
+
+
+def _played(
+    pool: Pool, jobs: Iterable[Job], failures: _Failures, path: str | Path, total: int
+) -> Iterator[CompilerEnvState]:
+    """Plays episodes on a pool, appends their states to a file of results, and yields them."""
+
+    def states() -> Iterator[CompilerEnvState]:
+        with closing(pool.run(jobs)) as outcomes:
+            for outcome in outcomes:
+                if isinstance(outcome.task, PolicyEpisode) and outcome.error is not None:
+                    logger.error("%s", outcome.details)
+                    raise RuntimeError(f"{outcome.task.program} failed: {outcome.error}")
+                with failures.noted(outcome.task.name):
+                    yield outcome.result()
+        failures.raise_if_any()
+
+    yield from _appended(path, states(), total)
 
 
 def _missing(

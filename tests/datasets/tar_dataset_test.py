@@ -74,6 +74,12 @@ def test_published_size(source):
     assert dataset.size == 2
 
 
+def test_another_release_is_not_installed(source):
+    source.dataset().install()
+    assert source.dataset().installed
+    assert not source.dataset(tar_sha256="0" * 64).installed
+
+
 def test_uninstall_and_install_again(source):
     dataset = source.dataset()
     dataset.install()

@@ -4,7 +4,7 @@ import pytest
 import compiler_gym
 from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.tuning.policies.policy import Policy
-from compiler_gym.wrappers import ActionMask, ConstrainedCommandline
+from compiler_gym.wrappers import ActionMask, CompilerEnvWrapper, ConstrainedCommandline
 
 SHA256, JSON = (f"benchmark://kernels-v0/{name}" for name in ("sha256", "json"))
 PASSES = ("sroa", "early-cse", "simplifycfg")
@@ -139,6 +139,26 @@ def test_program_that_cannot_be_compiled(tmp_path):
     assert "1 programs failed" in str(result)
     with pytest.raises(BenchmarkInitError):
         compiler_gym.evaluate(lambda seen: 0, benchmarks=uris[:1], max_episode_steps=1)
+
+
+class EndingService(CompilerEnvWrapper):
+    """Ends the service behind the first step."""
+
+    def step(self, *args, **kwargs):
+        result = self.env.step(*args, **kwargs)
+        if len(self.env.actions) > 1:
+            return result
+        self.env.service.close()
+        return self.env.step(*args, **kwargs)
+
+
+def test_the_last_cost_before_a_crash_counts():
+    result = compiler_gym.evaluate(
+        lambda seen: 0, benchmarks=[SHA256], max_episode_steps=3, wrappers=[EndingService]
+    )
+    (row,) = result.rows
+    assert row.stopped
+    assert row.final == row.unoptimised
 
 
 def test_own_costs():

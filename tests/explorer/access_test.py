@@ -50,6 +50,8 @@ def test_other_origins_and_hosts_are_refused(client):
     assert "page itself" in client.fails("info", None, code=403, headers=evil)
     with pytest.raises(InvalidStatus), client.job("rank", {}, origin="https://evil.example"):
         pass
+    other_port = {"origin": client.url.rsplit(":", 1)[0] + ":1"}.items()
+    assert "page itself" in client.fails("info", None, code=403, headers=other_port)
     rebound = {"host": "evil.example"}.items()
     assert "'evil.example'" in client.fails("info", None, code=403, headers=rebound)
     same = {"origin": "/".join(client.url.split("/")[:3])}.items()

@@ -25,6 +25,22 @@ def processes(word: str) -> list[str]:
     return [line for line in found if word in line]
 
 
+def test_inputs_of_one_name_have_names_of_their_own(tmp_path):
+    paths = [tmp_path / folder / "data" for folder in ("a", "b")]
+    for path in paths:
+        path.parent.mkdir()
+        path.write_text(path.parent.name)
+    reproducer = Reproducer(
+        failure=Failure(Kind.WRONG_OUTPUT),
+        sequence=(),
+        opt=llvm_tools.opt_path(),
+        clang=llvm_tools.clang_path(),
+        limits=Limits(),
+        run=ProgramRun(command=f"./a.out {paths[0]} {paths[1]}"),
+    )
+    assert reproducer.files == {"data": paths[0], "1-data": paths[1]}
+
+
 def test_programs_that_never_end_are_not_left_behind(tmp_path):
     (tmp_path / "input.ll").write_text(_SPINNING)
     word = f"never-ends-{tmp_path.name}-{time.monotonic_ns()}"

@@ -76,6 +76,13 @@ std::set<std::string> pipelines(const ActionList& list) {
   return result;
 }
 
+TEST(ActionSpacesTest, OptionsAreWordsOfAShell) {
+  const ActionList list = {"Own", {{"a", "a", "", {"-load-pass-plugin=/my folder/it's.so", "-x"}}}};
+  CommandlineSpace space;
+  ASSERT_TRUE(list.toProto().space().any_value().UnpackTo(&space));
+  EXPECT_EQ(space.option(0), R"('-load-pass-plugin=/my folder/it'\''s.so' -x)");
+}
+
 TEST(ListPassesTest, EqualsWhatOptPrints) {
   std::map<std::string, std::vector<std::string>> listed;
   for (const ListedPass& pass : listPasses()) {

@@ -186,6 +186,10 @@ def test_parameters_make_transitions_unknown(env):
     env.send_param("toy.set_sleep_milliseconds", "1")
     assert not env.step(APPEND_A)[3]["transition_was_known"]
     assert env.step(REVERSE)[0] == "aolleh"
+    # Nor are those of the next episodes, if they begin with the parameter.
+    env.send_param("toy.set_sleep_milliseconds", "1", resend_on_reset=True)
+    assert known(walk(env, [APPEND_A])) == [False]
+    assert known(walk(env, [APPEND_A])) == [True]
 
 
 @pytest.mark.parametrize("is_known", [False, True])

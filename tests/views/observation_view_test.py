@@ -92,3 +92,10 @@ def test_copy(view):
     duplicate.add_derived_space(id="Length", base_id="Ir", translate=len)
     assert "Length" not in view.spaces
     assert copy.deepcopy(view)["Ir"] == "define"
+
+
+def test_view_of_another_environment_has_spaces_of_its_own(view, env):
+    other = view.copy(env.raw_step)
+    other.add_derived_space(id="Length", base_id="Ir", translate=len)
+    assert other["Length"] == 6
+    assert "Length" not in view.spaces

@@ -5,11 +5,11 @@
 #include <iostream>
 
 #include "llvm/Support/MemoryBuffer.h"
-#include "llvm_service/Games.h"
 #include "llvm_service/Target.h"
 #include "llvm_service/actions/PassPlugins.h"
 #include "llvm_service/actions/Policy.h"
 #include "llvm_service/costs/LoadedCode.h"
+#include "llvm_service/games/Games.h"
 
 namespace {
 
@@ -23,9 +23,8 @@ std::string defaultBaselineCache() {
 }  // namespace
 
 DEFINE_string(game, "passes",
-              "What the actions of sessions are: 'passes', one after the other, the decisions of "
-              "the inliner of clang -Oz, 'inlining', those of its register allocator, "
-              "'regalloc', or first the former and then the latter, 'inline-regalloc'.");
+              "The actions of sessions: 'passes', one after the other, or the decisions of another "
+              "game. Games are listed in llvm_service/games/Games.def.");
 
 DEFINE_uint64(max_program_bytes, 256 << 20, "The largest program accepted, in bytes.");
 

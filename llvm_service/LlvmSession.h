@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "compiler_gym/service/CompilationSession.h"
-#include "llvm_service/Games.h"
+#include "llvm_service/games/Games.h"
 
 namespace compiler_gym::llvm_service {
 

@@ -4,7 +4,7 @@
 
 #include "compiler_gym/util/GrpcStatusMacros.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm_service/Games.h"
+#include "llvm_service/games/Games.h"
 #include "llvm_service/inline_regalloc/InlineRegallocObservations.h"
 #include "llvm_service/inlining/InlineActions.h"
 

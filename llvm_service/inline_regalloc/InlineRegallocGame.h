@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "llvm_service/Game.h"
+#include "llvm_service/games/Game.h"
 #include "llvm_service/inlining/InlineGame.h"
 #include "llvm_service/regalloc/RegallocGame.h"
 

@@ -8,7 +8,7 @@
 
 #include "compiler_gym/util/GrpcStatusMacros.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm_service/Games.h"
+#include "llvm_service/games/Games.h"
 #include "llvm_service/inline_regalloc/InlineRegallocGame.h"
 #include "llvm_service/inlining/InlineFeatures.h"
 #include "llvm_service/inlining/InlineObservations.h"

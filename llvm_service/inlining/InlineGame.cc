@@ -4,8 +4,8 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Analysis/TargetTransformInfo.h"
 #include "llvm/Target/TargetMachine.h"
-#include "llvm_service/Games.h"
 #include "llvm_service/TargetMachine.h"
+#include "llvm_service/games/Games.h"
 #include "llvm_service/inlining/InlineFeatures.h"
 #include "llvm_service/inlining/InlineObservations.h"
 #include "llvm_service/passes/CallSites.h"
@@ -30,9 +30,9 @@ std::vector<size_t> openSitesOf(llvm::Module& module) {
 GameRules makeRules() {
   std::vector<ActionList> lists;
   for (const InlineActions& actions : listInlineActions()) lists.push_back(actions.toList());
-  Observations observations = listObservations();
-  llvm::erase_if(observations, [](const Observation& each) { return each.space.of_last_action(); });
-  llvm::append_range(observations, listInlineObservations());
+  const Observations own = listInlineObservations();
+  Observations observations = observationsOfProgram(own);
+  llvm::append_range(observations, own);
   const auto start = [](std::shared_ptr<const Program> program, const ActionList& actions,
                         const boost::filesystem::path& workingDirectory,
                         std::unique_ptr<Game>& game) {

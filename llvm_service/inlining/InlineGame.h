@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "llvm_service/Game.h"
+#include "llvm_service/games/Game.h"
 #include "llvm_service/inlining/InlineActions.h"
 #include "llvm_service/passes/InlineDecisions.h"
 

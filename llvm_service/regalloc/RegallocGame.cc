@@ -1,11 +1,10 @@
 #include "llvm_service/regalloc/RegallocGame.h"
 
-#include <set>
 #include <utility>
 
 #include "compiler_gym/util/GrpcStatusMacros.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm_service/Games.h"
+#include "llvm_service/games/Games.h"
 #include "llvm_service/passes/ClangPipeline.h"
 #include "llvm_service/passes/Levels.h"
 #include "llvm_service/regalloc/RegallocObservations.h"
@@ -45,12 +44,7 @@ ActionList listPriorities() {
 
 GameRules makeRules() {
   Observations observations = listRegallocObservations();
-  std::set<std::string> names;
-  for (const Observation& each : observations) names.insert(each.space.name());
-  for (Observation& each : listObservations()) {
-    if (each.space.of_last_action() || names.count(each.space.name()) > 0) continue;
-    observations.push_back(std::move(each));
-  }
+  llvm::append_range(observations, observationsOfProgram(observations));
   const auto start = [](std::shared_ptr<const Program> program, const ActionList& actions,
                         const boost::filesystem::path& workingDirectory,
                         std::unique_ptr<Game>& game) {

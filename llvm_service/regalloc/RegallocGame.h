@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "llvm_service/Game.h"
+#include "llvm_service/games/Game.h"
 #include "llvm_service/regalloc/AdvisorFeatures.h"
 #include "llvm_service/regalloc/PlayedAllocation.h"
 

@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "llvm_service/Flags.h"
-#include "llvm_service/Games.h"
+#include "llvm_service/games/Games.h"
 #include "tests/Effort.h"
 #include "tests/Statuses.h"
 #include "tests/llvm_service/LlvmClient.h"

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
-#include "llvm_service/Games.h"
-#include "llvm_service/PassGame.h"
+#include "llvm_service/games/Games.h"
+#include "llvm_service/games/PassGame.h"
 #include "tests/Statuses.h"
 #include "tests/llvm_service/Observing.h"
 

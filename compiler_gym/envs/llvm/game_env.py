@@ -42,29 +42,41 @@ def make_game_rewards(costs: Mapping[str, str]) -> list[Reward]:
 
 
 class GameEnv(LlvmEnv):
-    """Base class of environments whose actions are decisions of one part of LLVM.
+    """An environment whose actions are decisions of one part of LLVM.
 
     The result of each step has ``info["action_mask"]``, the value of :meth:`action_masks`.
 
     Args:
         *args: Arguments of :class:`LlvmEnv`.
-        **kwargs: Likewise.
+        game: The name of the game in ``llvm_service/games/Games.def``. By default that of the
+            class.
+        **kwargs: As ``*args``.
 
     Raises:
-        ValueError: If a running service is given that plays another game.
+        ValueError: If no game is named, or a running service is given that plays another game.
         Exception: Any error of :class:`LlvmEnv`.
     """
 
+    game: str = ""
+    """The name of the game."""
+
     action_space_names: ClassVar[tuple[str, ...]] = ()
-    """The action spaces of a service that plays the game."""
+    """The action spaces of a service that plays the game; empty if they are not checked."""
+
+    def __init__(self, *args: Any, game: str = "", **kwargs: Any):
+        self.game = game or self.game
+        if not self.game:
+            raise ValueError('expected the name of a game, such as game="inlining"')
+        self.service_options = (f"--game={self.game}",)
+        super().__init__(*args, **kwargs)
 
     @override
     @classmethod
     def _make_action_space(cls, proto: ActionSpace) -> LlvmCommandline:
-        if proto.name not in cls.action_space_names:
+        if cls.action_space_names and proto.name not in cls.action_space_names:
             raise ValueError(
                 "The service is for another environment. Start it with the option "
-                + " ".join(cls.service_options)
+                f"--game={cls.game}"
             )
         return super()._make_action_space(proto)
 
@@ -73,12 +85,13 @@ class GameEnv(LlvmEnv):
         return None  # The variable for the default is about passes.
 
     def action_masks(self) -> np.ndarray:
-        """Returns the actions that can be taken, as bool[n].
+        """Returns the actions that can be taken, as bool[n]: all, unless the class knows better.
 
         Raises:
             SessionNotFound: If there is no episode.
         """
-        raise NotImplementedError
+        self._require_episode()
+        return np.ones(len(self.action_space.names), dtype=bool)
 
     @override
     def write_input(self, path: str | Path) -> Path:

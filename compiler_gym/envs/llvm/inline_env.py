@@ -98,7 +98,7 @@ class InlineEnv(GameEnv):
         Exception: Any error of :class:`LlvmEnv`.
     """
 
-    service_options: ClassVar[tuple[str, ...]] = ("--game=inlining",)
+    game = "inlining"
     action_space_names: ClassVar[tuple[str, ...]] = ("InlinerOrder", "AnyOrder")
     action_space_class = InlineCommandline
 

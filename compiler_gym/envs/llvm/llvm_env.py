@@ -98,7 +98,7 @@ class LlvmEnv(ProgramAccess):
         ValueError: If plugins are given for a service that runs already.
     """
 
-    service_options: ClassVar[tuple[str, ...]] = ()
+    service_options: tuple[str, ...] = ()
     """What a service of the environment's own is started with, besides what the arguments say."""
 
     action_space_class: ClassVar[type[LlvmCommandline]] = LlvmCommandline

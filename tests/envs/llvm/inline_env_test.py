@@ -9,6 +9,8 @@ from gymnasium.utils.env_checker import check_env
 import compiler_gym
 from compiler_gym.envs.llvm import make_benchmark
 from compiler_gym.envs.llvm.benchmarks.validation import run_opt
+from compiler_gym.envs.llvm.game_env import GameEnv
+from compiler_gym.errors import ServiceError
 
 ID = "llvm-inline-v0"
 LZSS = "benchmark://kernels-v0/lzss"
@@ -220,3 +222,22 @@ def test_several_at_once():
 def test_a_service_that_plays_another_game():
     with compiler_gym.make("llvm-v0") as passes, pytest.raises(ValueError, match="--game=inlining"):
         compiler_gym.make(ID, service_connection=passes.service)
+
+
+def test_a_game_by_its_name():
+    with GameEnv(game="inlining", benchmark=LZSS, reward_space="ObjectTextSizeOz") as env:
+        env.reset()
+        *_, info = env.step(env.action_space["keep"])
+        assert env.action_space.names == ["keep", "inline", "default"]
+        assert info["action_mask"].tolist() == [True] * 3
+        assert env.observation["InlineDecisions"]["inlined"][0] == 0
+
+
+def test_a_game_without_a_name():
+    with pytest.raises(ValueError, match='game="inlining"'):
+        GameEnv()
+
+
+def test_an_unknown_game():
+    with pytest.raises(ServiceError, match=r"passes or inlining or .*, not 'poker'"):
+        GameEnv(game="poker")

@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "llvm_service/Game.h"
+#include "llvm_service/games/Game.h"
 #include "tests/Statuses.h"
 #include "tests/llvm_service/Programs.h"
 #include "tests/llvm_service/TemporaryDirectory.h"

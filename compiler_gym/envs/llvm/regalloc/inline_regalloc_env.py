@@ -45,7 +45,7 @@ class InlineRegallocEnv(AllocationEnv):
         Exception: Any error of :class:`LlvmEnv`.
     """
 
-    service_options: ClassVar[tuple[str, ...]] = ("--game=inline-regalloc",)
+    game = "inline-regalloc"
     action_space_names: ClassVar[tuple[str, ...]] = ("InlineThenEvict",)
     action_space_class = InlineRegallocCommandline
 

@@ -226,7 +226,7 @@ class RegallocEnv(AllocationEnv):
         Exception: Any error of :class:`LlvmEnv`.
     """
 
-    service_options: ClassVar[tuple[str, ...]] = ("--game=regalloc",)
+    game = "regalloc"
     action_space_names: ClassVar[tuple[str, ...]] = ("Evictions", "Priorities")
 
     def __init__(self, *args: Any, function: str | None = None, **kwargs: Any):

@@ -39,7 +39,7 @@ struct View {
 
 /// A program under compilation, and the actions that affect the compilation. A game may have
 /// several compilations, and replace them. LlvmSession has the common code of all games. Games are
-/// listed in Games.h.
+/// listed in Games.def.
 class Game {
  public:
   virtual ~Game() = default;
@@ -97,6 +97,10 @@ struct GameRules {
   std::unordered_map<std::string, size_t> observationIndices;
   Start start;
 };
+
+/// The observations of a program that games other than PassGame have, too: all but those of the
+/// last action, and those with the names of the game's own.
+Observations observationsOfProgram(const Observations& own);
 
 /// An observation of one class of games.
 template <typename OneGame>

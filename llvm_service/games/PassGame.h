@@ -3,7 +3,7 @@
 #include <memory>
 #include <string>
 
-#include "llvm_service/Game.h"
+#include "llvm_service/games/Game.h"
 
 namespace compiler_gym::llvm_service {
 

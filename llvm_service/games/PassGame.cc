@@ -1,9 +1,9 @@
-#include "llvm_service/PassGame.h"
+#include "llvm_service/games/PassGame.h"
 
 #include "compiler_gym/util/GrpcStatusMacros.h"
 #include "llvm_service/Flags.h"
-#include "llvm_service/Games.h"
 #include "llvm_service/Reproducer.h"
+#include "llvm_service/games/Games.h"
 #include "llvm_service/passes/Levels.h"
 
 namespace compiler_gym::llvm_service {

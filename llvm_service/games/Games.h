@@ -2,22 +2,17 @@
 
 #include <string>
 
-#include "llvm_service/Game.h"
+#include "llvm_service/games/Game.h"
 
 namespace compiler_gym::llvm_service {
 
 /// The rules of a game, created at the first use, after the flags have been parsed.
 using GameRulesFunction = const GameRules& (*)();
 
-/// The actions are passes. See PassGame.h.
-const GameRules& passGame();
-/// The actions are decisions about inlining. See InlineGame.h.
-const GameRules& inlineGame();
-/// The actions are decisions of the register allocator. See RegallocGame.h.
-const GameRules& regallocGame();
-/// The actions are decisions about inlining, then those of the register allocator. See
-/// InlineRegallocGame.h.
-const GameRules& inlineRegallocGame();
+// The functions of Games.def, such as passGame().
+#define GAME(name, rules) const GameRules& rules();
+#include "llvm_service/games/Games.def"
+#undef GAME
 
 /// The game that the flag --game names; null if there is none.
 GameRulesFunction findGame(const std::string& name);

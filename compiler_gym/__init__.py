@@ -13,12 +13,12 @@ is loaded when it is first used.
 from compiler_gym.util import interrupts as _interrupts  # noqa: F401 - from here on, Ctrl-C ends programs of ours.
 
 # isort: split
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from compiler_gym.envs import registration as _registration
 from compiler_gym.random_search import random_search
+from compiler_gym.util.lazy_names import lazy_names
 from compiler_gym.util.registration import COMPILER_GYM_ENVS
 
 if TYPE_CHECKING:
@@ -159,24 +159,24 @@ __all__ = [
 ]
 
 _MODULES = {
-    "CompilerEnv": "envs.compiler_env",
-    "CompilerEnvState": "compiler_env_state",
-    "CompilerEnvStateReader": "compiler_env_state",
-    "CompilerEnvStateWriter": "compiler_env_state",
-    "ValidationError": "errors",
-    "ValidationResult": "validation_result",
-    "benchmark": "envs.llvm.benchmarks.own_programs",
-    "cache_path": "util.runfiles_path",
-    "collect_bitcode": "envs.llvm.benchmarks.command_line_benchmark",
-    "download": "util.download",
-    "evaluate": "evaluation",
-    "get_debug_level": "util.debug_util",
-    "get_logging_level": "util.debug_util",
-    "make_vec": "vector.making",
-    "set_debug_level": "util.debug_util",
-    "site_data_path": "util.runfiles_path",
-    "transient_cache_path": "util.runfiles_path",
-    "validate_states": "validate",
+    "CompilerEnv": ".envs.compiler_env",
+    "CompilerEnvState": ".compiler_env_state",
+    "CompilerEnvStateReader": ".compiler_env_state",
+    "CompilerEnvStateWriter": ".compiler_env_state",
+    "ValidationError": ".errors",
+    "ValidationResult": ".validation_result",
+    "benchmark": ".envs.llvm.benchmarks.own_programs",
+    "cache_path": ".util.runfiles_path",
+    "collect_bitcode": ".envs.llvm.benchmarks.command_line_benchmark",
+    "download": ".util.download",
+    "evaluate": ".evaluation",
+    "get_debug_level": ".util.debug_util",
+    "get_logging_level": ".util.debug_util",
+    "make_vec": ".vector.making",
+    "set_debug_level": ".util.debug_util",
+    "site_data_path": ".util.runfiles_path",
+    "transient_cache_path": ".util.runfiles_path",
+    "validate_states": ".validate",
 }
 
 _SUBPACKAGES = (
@@ -191,18 +191,6 @@ _SUBPACKAGES = (
     "views",
     "wrappers",
 )
-
-
-if not TYPE_CHECKING:  # Type checkers would take any name for one that is there.
-
-    def __getattr__(name: str) -> Any:
-        if name == "__version__":
-            return _version()
-        if name in _SUBPACKAGES:
-            return import_module(f"{__name__}.{name}")
-        if name not in _MODULES:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
 
 
 def __dir__() -> list[str]:
@@ -223,5 +211,8 @@ def _version() -> str:
         pass
     return (folder.parent / "VERSION").read_text().strip()
 
+
+if not TYPE_CHECKING:
+    __getattr__ = lazy_names(__name__, _MODULES, _SUBPACKAGES, __version__=_version)
 
 _registration.register_environments()

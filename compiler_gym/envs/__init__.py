@@ -1,8 +1,8 @@
 """Environments."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from compiler_gym.util.lazy_names import lazy_names
 from compiler_gym.util.registration import COMPILER_GYM_ENVS
 
 if TYPE_CHECKING:
@@ -17,19 +17,13 @@ __all__ = ["COMPILER_GYM_ENVS", "CompilerEnv", "GccEnv", "GymnasiumEnv", "LlvmEn
 # Loaded when first used, as are the packages.
 _PACKAGES = ("gcc", "llvm", "mlir")
 _MODULES = {
-    "CompilerEnv": "compiler_env",
-    "GccEnv": "gcc.gcc_env",
-    "GymnasiumEnv": "gymnasium_adapter",
-    "LlvmEnv": "llvm.llvm_env",
-    "MlirEnv": "mlir.mlir_env",
+    "CompilerEnv": ".compiler_env",
+    "GccEnv": ".gcc.gcc_env",
+    "GymnasiumEnv": ".gymnasium_adapter",
+    "LlvmEnv": ".llvm.llvm_env",
+    "MlirEnv": ".mlir.mlir_env",
 }
 
 
-if not TYPE_CHECKING:  # Type checkers would take any name for one that is there.
-
-    def __getattr__(name: str) -> Any:
-        if name in _PACKAGES:
-            return import_module(f"{__name__}.{name}")
-        if name not in _MODULES:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+if not TYPE_CHECKING:
+    __getattr__ = lazy_names(__name__, _MODULES, _PACKAGES)

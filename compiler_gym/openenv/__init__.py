@@ -10,8 +10,9 @@ The server is ``python -m compiler_gym.openenv.app``. See ``docs/guides/agents.m
 """
 
 import importlib.util
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from compiler_gym.util.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from compiler_gym.openenv.client import CompilerEnvClient
@@ -27,16 +28,16 @@ __all__ = [
 ]
 
 _MODULES = {
-    "CompilerEnvClient": "client",
-    "CompilerEnvironment": "environment",
+    **dict.fromkeys(__all__, ".models"),
+    "CompilerEnvClient": ".client",
+    "CompilerEnvironment": ".environment",
 }
+_get = lazy_names(__name__, _MODULES)
 
 
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if importlib.util.find_spec("openenv") is None:
+    if name in __all__ and importlib.util.find_spec("openenv") is None:
         raise ImportError(
             f"{__name__}.{name} needs the package openenv: install compiler_gym[openenv]"
         )
-    return getattr(import_module(f"{__name__}.{_MODULES.get(name, 'models')}"), name)
+    return _get(name)

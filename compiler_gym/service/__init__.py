@@ -1,7 +1,8 @@
 """Compiler services, and the connection to them."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from compiler_gym.util.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from compiler_gym.errors import (
@@ -38,6 +39,7 @@ __all__ = [
 
 # Loaded when first used: the messages in compiler_gym.service.proto are often all that is needed.
 _MODULES = {
+    **dict.fromkeys(__all__, "compiler_gym.errors"),
     "ClientServiceCompilerEnv": "compiler_gym.service.client_service_compiler_env",
     "CompilationSession": "compiler_gym.service.compilation_session",
     "CompilerGymServiceConnection": "compiler_gym.service.connection",
@@ -45,9 +47,5 @@ _MODULES = {
 }
 
 
-if not TYPE_CHECKING:  # Type checkers would take any name for one that is there.
-
-    def __getattr__(name: str) -> Any:
-        if name not in __all__:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(import_module(_MODULES.get(name, "compiler_gym.errors")), name)
+if not TYPE_CHECKING:
+    __getattr__ = lazy_names(__name__, _MODULES)

@@ -1,7 +1,8 @@
 """The GCC environment: the options of a GCC are the actions."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from compiler_gym.util.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from compiler_gym.envs.gcc.gcc import DEFAULT_GCC, Gcc, get_gcc
@@ -37,18 +38,15 @@ __all__ = [
 
 # Loaded when first used: registering the environments imports this package.
 _MODULES = {
-    "DEFAULT_GCC": "gcc",
-    "Gcc": "gcc",
-    "GccEnv": "gcc_env",
-    "GccSpec": "spec",
-    "get_gcc": "gcc",
-    "get_spec": "spec",
+    **dict.fromkeys(__all__, ".options"),
+    "DEFAULT_GCC": ".gcc",
+    "Gcc": ".gcc",
+    "GccEnv": ".gcc_env",
+    "GccSpec": ".spec",
+    "get_gcc": ".gcc",
+    "get_spec": ".spec",
 }
 
 
-if not TYPE_CHECKING:  # Type checkers would take any name for one that is there.
-
-    def __getattr__(name: str) -> Any:
-        if name not in __all__:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(import_module(f"{__name__}.{_MODULES.get(name, 'options')}"), name)
+if not TYPE_CHECKING:
+    __getattr__ = lazy_names(__name__, _MODULES)

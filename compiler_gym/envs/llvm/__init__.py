@@ -1,8 +1,9 @@
 """The LLVM environment, and ways to make benchmarks of one's own programs."""
 
-from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from compiler_gym.util.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from compiler_gym.envs.llvm.benchmarks.bitcode import ClangInvocation, get_system_library_flags
@@ -47,31 +48,21 @@ __all__ = [
 
 # Loaded when first used: registering the environments imports this package.
 _MODULES = {
-    "BenchmarkFromCommandLine": "benchmarks.command_line_benchmark",
-    "ClangInvocation": "benchmarks.bitcode",
-    "LlvmCommandline": "llvm_command_line",
-    "LlvmEnv": "llvm_env",
-    "compute_observation": "observation_tool",
-    "get_system_library_flags": "benchmarks.bitcode",
-    "make_benchmark": "benchmarks.own_programs",
-    "make_benchmark_from_command_line": "benchmarks.command_line_benchmark",
-    "make_benchmark_from_source": "benchmarks.own_programs",
-    "merge_benchmarks": "benchmarks.parts",
-    "split_benchmark_by_function": "benchmarks.parts",
-    "validate_against_opt": "benchmarks.validation",
-    "with_dynamic_config": "benchmarks.dynamic_config",
-    "with_sanitizers": "benchmarks.sanitizers",
+    "BenchmarkFromCommandLine": ".benchmarks.command_line_benchmark",
+    "ClangInvocation": ".benchmarks.bitcode",
+    "LlvmCommandline": ".llvm_command_line",
+    "LlvmEnv": ".llvm_env",
+    "compute_observation": ".observation_tool",
+    "get_system_library_flags": ".benchmarks.bitcode",
+    "make_benchmark": ".benchmarks.own_programs",
+    "make_benchmark_from_command_line": ".benchmarks.command_line_benchmark",
+    "make_benchmark_from_source": ".benchmarks.own_programs",
+    "merge_benchmarks": ".benchmarks.parts",
+    "split_benchmark_by_function": ".benchmarks.parts",
+    "validate_against_opt": ".benchmarks.validation",
+    "with_dynamic_config": ".benchmarks.dynamic_config",
+    "with_sanitizers": ".benchmarks.sanitizers",
 }
-
-
-if not TYPE_CHECKING:  # Type checkers would take any name for one that is there.
-
-    def __getattr__(name: str) -> Any:
-        if name == "LLVM_SERVICE_BINARY":
-            return _service_binary()
-        if name not in _MODULES:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
 
 
 def _service_binary() -> Path:
@@ -79,3 +70,7 @@ def _service_binary() -> Path:
     from compiler_gym.util.runfiles_path import find_service_binary
 
     return find_service_binary("compiler_gym-llvm-service")
+
+
+if not TYPE_CHECKING:
+    __getattr__ = lazy_names(__name__, _MODULES, LLVM_SERVICE_BINARY=_service_binary)

@@ -4,7 +4,7 @@
 short name.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from compiler_gym.service.proto.compiler_gym_service_pb2 import (
     ActionSpace,
@@ -68,6 +68,7 @@ from compiler_gym.service.proto.compiler_gym_service_pb2 import (
     StringSpace,
     StringTensor,
 )
+from compiler_gym.util.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from compiler_gym.service.proto.compiler_gym_service_pb2_grpc import (
@@ -144,12 +145,6 @@ __all__ = [
 ]
 
 
-if not TYPE_CHECKING:  # Type checkers would accept any name.
-
-    def __getattr__(name: str) -> Any:
-        # Importing gRPC is much slower than importing the messages, and most code needs only those.
-        if name not in __all__:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from compiler_gym.service.proto import compiler_gym_service_pb2_grpc
-
-        return getattr(compiler_gym_service_pb2_grpc, name)
+if not TYPE_CHECKING:
+    # Importing gRPC is much slower than importing the messages, and most code needs only those.
+    __getattr__ = lazy_names(__name__, dict.fromkeys(__all__, ".compiler_gym_service_pb2_grpc"))

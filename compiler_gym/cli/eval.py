@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from compiler_gym.cli.console import print_json, print_line, print_table, progress_bar
+from compiler_gym.cli.console import print_json, print_line, print_table
 from compiler_gym.cli.eval_model import ModelOptions, evaluate_model, is_model
 from compiler_gym.cli.failures import Failures
 from compiler_gym.cli.options import (
@@ -25,7 +25,7 @@ from compiler_gym.datasets.selection import programs_of
 from compiler_gym.distributed.pool import Limits
 from compiler_gym.distributed.programs import Program
 from compiler_gym.distributed.task import Job
-from compiler_gym.distributed.worker import Worker
+from compiler_gym.distributed.threads import thread_pool
 from compiler_gym.evaluation.protocol import EPISODE_STEPS
 from compiler_gym.evaluation.rows import ENDLESS, WRONG
 from compiler_gym.evaluation.tasks import PolicyEvaluation
@@ -149,35 +149,23 @@ def _evaluated(
     jobs: Sequence[Job], workers: int, ray: str | None, failures: Failures
 ) -> list[dict[str, Any]]:
     """Evaluates programs, and returns their rows in order."""
-    if ray is None and workers == 1:
-        return _evaluated_here(jobs, failures)
     place = {job.task.name: index for index, job in enumerate(jobs)}
+    is_here = ray is None and workers == 1
     limits = Limits(workers=None if ray else workers)
     outcomes = []
     with (
-        command_pool(ray, limits) as pool,
+        thread_pool(1) if is_here else command_pool(ray, limits) as pool,
         PoolProgress(pool, len(jobs), "programs").shown() as bar,
+        closing(pool.run(jobs)) as ended,
     ):
-        for outcome in pool.run(jobs):
+        for outcome in ended:
             outcomes.append(outcome)
             bar.advance()
-    outcomes.sort(key=lambda each: place[each.task.name])
-    for each in outcomes:
-        if each.error is not None:
-            failures.reasons[each.task.program] = each.error
-    return [each.value for each in outcomes if each.error is None]
-
-
-def _evaluated_here(jobs: Sequence[Job], failures: Failures) -> list[dict[str, Any]]:
-    """Evaluates programs in this process, one by one."""
-    with closing(Worker()) as worker, progress_bar() as progress:
-        task = progress.add_task("evaluating", total=len(jobs))
-        rows = []
-        for job in jobs:
-            with failures.noted(job.task.program):
-                rows.append(worker.run_or_raise(job))
-            progress.update(task, advance=1)
-        return rows
+    rows = []
+    for each in sorted(outcomes, key=lambda each: place[each.task.name]):
+        with failures.noted(each.task.program):
+            rows.append(each.result())
+    return rows
 
 
 def _print(rows: list[dict[str, Any]], policy: str) -> None:

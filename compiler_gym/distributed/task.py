@@ -95,7 +95,7 @@ class Outcome:
         if self.exception is not None:
             raise self.exception
         if self.error is not None:
-            raise RuntimeError(f"{self.task.name} failed: {self.error}")
+            raise RuntimeError(self.error)
         return self.value
 
 

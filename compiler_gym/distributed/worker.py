@@ -16,7 +16,7 @@ from cachetools import LRUCache
 
 import compiler_gym
 from compiler_gym.datasets import Benchmark
-from compiler_gym.distributed.task import Job, Reply, Task
+from compiler_gym.distributed.task import Reply, Task
 from compiler_gym.service.proto import Benchmark as BenchmarkProto
 from compiler_gym.util.registration import make
 
@@ -94,18 +94,6 @@ class Worker:
                 break
             replies.append(self._run(task))
         return replies
-
-    def run_or_raise(self, job: Job) -> Any:
-        """Runs a task in this process.
-
-        Returns:
-            Its result.
-
-        Raises:
-            Exception: As of the task.
-        """
-        self._blobs = job.blobs
-        return job.task.run(self)
 
     def env(self, id: str, arguments: Mapping[str, Any]) -> Any:
         """Returns an environment, which stays open for later tasks.

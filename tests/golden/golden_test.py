@@ -2,7 +2,7 @@
 
 import pytest
 
-from compiler_gym.distributed.worker import Worker
+from compiler_gym.distributed.threads import thread_pool
 from tests.golden.trajectories import SEEDS, recorded
 
 _RENEW = (
@@ -11,16 +11,15 @@ _RENEW = (
 )
 
 
-@pytest.fixture(name="worker")
-def fixture_worker():
-    worker = Worker()
-    yield worker
-    worker.close()
+@pytest.fixture(name="pool")
+def fixture_pool():
+    with thread_pool(1) as pool:
+        yield pool
 
 
-def test_replay(worker):
+def test_replay(pool):
     episodes = 0
-    for path, text in recorded(worker):
+    for path, text in recorded(pool):
         assert path.is_file(), f"There is no {path}. {_RENEW}"
         expected = path.read_text(encoding="utf-8")
         assert text.split("\n")[:2] == expected.split("\n")[:2], (

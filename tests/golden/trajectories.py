@@ -17,9 +17,10 @@ from typing import Any
 
 import compiler_gym
 from compiler_gym.distributed.episode import Episode
+from compiler_gym.distributed.pool import Pool
 from compiler_gym.distributed.programs import Program
 from compiler_gym.distributed.rows import Trajectory, decode, schema_of, trajectory_of
-from compiler_gym.distributed.worker import Worker
+from compiler_gym.distributed.threads import thread_pool
 
 FOLDER = Path(__file__).parent
 SEEDS = range(8)
@@ -33,7 +34,7 @@ def folder_of(compiler_version: str) -> Path:
     return FOLDER / f"llvm-{compiler_version.partition('.')[0]}"
 
 
-def record(program: Program, worker: Worker, schema: Any) -> str:
+def record(program: Program, pool: Pool, schema: Any) -> str:
     """Plays the episodes of a program; returns the text of its file."""
     jobs = [
         Episode.job(
@@ -45,7 +46,7 @@ def record(program: Program, worker: Worker, schema: Any) -> str:
         )
         for seed in SEEDS
     ]
-    rows = [decode(worker.run_or_raise(job), schema).to_pylist() for job in jobs]
+    rows = [decode(each.result(), schema).to_pylist() for each in pool.run(jobs)]
     episodes = [as_text(trajectory_of(row)) for (row,) in rows]
     return "\n".join([f"program {program.uri}\nbytes {program.digest}\n", *episodes])
 
@@ -73,25 +74,22 @@ def as_text(trajectory: Trajectory) -> str:
     return "\n".join(lines) + "\n"
 
 
-def recorded(worker: Worker) -> Iterator[tuple[Path, str]]:
+def recorded(pool: Pool) -> Iterator[tuple[Path, str]]:
     """Yields the file of each program and its text."""
     with compiler_gym.make("llvm-v0") as env:
         folder = folder_of(env.compiler_version)
         schema = schema_of({name: env.observation.spaces[name].space for name in _OBSERVATIONS})
         for uri in env.datasets.dataset("benchmark://kernels-v0").benchmark_uris():
             program = Program.of(env.datasets.benchmark(uri))
-            yield folder / f"{uri.rpartition('/')[2]}.txt", record(program, worker, schema)
+            yield folder / f"{uri.rpartition('/')[2]}.txt", record(program, pool, schema)
 
 
 def main() -> None:
-    worker = Worker()
-    try:
-        for path, text in recorded(worker):
+    with thread_pool(1) as pool:
+        for path, text in recorded(pool):
             path.parent.mkdir(exist_ok=True)
             path.write_text(text, encoding="utf-8")
             print(path, file=sys.stderr)
-    finally:
-        worker.close()
 
 
 if __name__ == "__main__":

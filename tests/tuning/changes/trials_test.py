@@ -1,7 +1,6 @@
 """Trials of changes on programs, and tables of them."""
 
 import json
-from contextlib import closing
 
 import pytest
 from typer.testing import CliRunner
@@ -11,8 +10,7 @@ from compiler_gym.datasets import Datasets
 from compiler_gym.datasets.selection import breadth_first
 from compiler_gym.distributed import PoolError
 from compiler_gym.distributed.programs import Program
-from compiler_gym.distributed.task import Outcome
-from compiler_gym.distributed.worker import Worker
+from compiler_gym.distributed.threads import thread_pool
 from compiler_gym.envs.llvm.datasets.llvm_datasets import get_llvm_datasets
 from compiler_gym.envs.llvm.datasets.packages import PackagedDataset
 from compiler_gym.tuning.changes import __main__ as program
@@ -46,22 +44,14 @@ def test_number_of_workers(words, expected, tmp_path, monkeypatch):
     assert str(result.exception) == expected
 
 
-class LocalPool:
-    """Runs tasks in this process."""
-
-    def run(self, jobs):
-        with closing(Worker()) as worker:
-            for job in jobs:
-                yield Outcome(job.task, worker.run_or_raise(job))
-
-
 def test_recording(datasets, tmp_path, monkeypatch):
     monkeypatch.setattr(module, "shipped_portfolio", lambda: shipped_portfolio()[:2])
     monkeypatch.setattr(module, "function_adjustments", lambda: ["simplifycfg", "licm"])
     program = Program.of(datasets.benchmark("benchmark://kernels-v0/life"))
     job = Trials.job(program, toggles=1, alone=1, combined=0, most_groups=3, instructions=True)
     seen = []
-    record(LocalPool(), [job, job], tmp_path, seen.append)
+    with thread_pool(1) as pool:
+        record(pool, [job, job], tmp_path, seen.append)
     assert [outcome is None for outcome in seen] == [False, True]
     (row,) = rows_of(tmp_path)
     kinds = [change["kind"] for change in row["changes"]]
@@ -81,7 +71,8 @@ def test_recording(datasets, tmp_path, monkeypatch):
     path = tmp_path / FILE
     whole = path.read_bytes()
     path.write_bytes(whole + b'{"trials": "abc')
-    record(LocalPool(), [job], tmp_path)
+    with thread_pool(1) as pool:
+        record(pool, [job], tmp_path)
     assert path.read_bytes() == whole
     write_card(tmp_path, "the command")
     card = (tmp_path / "README.md").read_text()
@@ -91,8 +82,9 @@ def test_recording(datasets, tmp_path, monkeypatch):
 
 def test_programs_that_are_too_large_get_no_trials(datasets):
     program = Program.of(datasets.benchmark("benchmark://kernels-v0/life"))
-    with closing(Worker()) as worker:
-        row = worker.run_or_raise(Trials.job(program, most_text=100))
+    with thread_pool(1) as pool:
+        (outcome,) = pool.run([Trials.job(program, most_text=100)])
+    row = outcome.result()
     assert row["changes"] == [] and row["baseline"]["code"] > 100
 
 

@@ -222,19 +222,10 @@ def _status(path: Path) -> _Status | None:
 
 def _replace(path: Path, data: bytes, mode: int) -> None:
     """Replaces a file atomically."""
-    temporary = path.parent / f".compiler-gym-{os.getpid()}.o"
-    try:
-        # As clang does, with the default permissions of the folder.
-        file = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
-        with open(file, "wb") as stream:
-            stream.write(data)
-            if stat.S_IMODE(os.fstat(file).st_mode) != mode:
-                os.fchmod(file, mode)
-        temporary.replace(path)
-    except BaseException:
-        with suppress(FileNotFoundError):
-            temporary.unlink()
-        raise
+    with atomic_file_write(path, fileobj=True) as file:
+        file.write(data)
+        if stat.S_IMODE(os.fstat(file.fileno()).st_mode) != mode:
+            os.fchmod(file.fileno(), mode)
 
 
 def _record(driver: str, command: UnitCommand, seconds: float) -> None:

@@ -144,7 +144,6 @@ class LockFile:
         data = f"{text}\n".encode(errors="backslashreplace")
         with atomic_file_write(self.path, fileobj=True) as file:
             file.write(data)
-        self.path.chmod(0o644)
 
     def update(self, entry: Entry) -> None:
         """Adds an entry, or replaces that of its key. Safe with several processes."""

@@ -64,9 +64,8 @@ def _program(name: str, function: str) -> Path:
         f'exec {shlex.quote(sys.executable)} -c {shlex.quote(code)} "$@"\n'
     )
     if not path.is_file() or path.read_text() != text:
-        with atomic_file_write(path) as temporary:
-            temporary.write_text(text)
-            temporary.chmod(0o755)
+        with atomic_file_write(path, fileobj=True, mode="w", permissions=0o777) as file:
+            file.write(text)
     return path
 
 

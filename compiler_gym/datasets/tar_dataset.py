@@ -20,6 +20,7 @@ from compiler_gym.datasets.name_list import NameList, shared_names, write_names
 from compiler_gym.datasets.uri import BenchmarkUri
 from compiler_gym.errors import DatasetInitError, DownloadFailed
 from compiler_gym.util.download import MIRROR_VARIABLE, download_file, mirror_names
+from compiler_gym.util.filesystem import atomic_file_write
 
 
 def unpack_tar(archive: Path, compression: str, prefix: str, destination: Path) -> int:
@@ -314,11 +315,9 @@ class TarDatasetWithManifest(TarDataset):
         if not path.is_file():
             archive = self._fetch(self.manifest_urls, self.manifest_sha256)
             try:
-                with self._site_data_lock():
-                    partial = path.with_name(f"{path.name}.part")
+                with self._site_data_lock(), atomic_file_write(path) as partial:
                     text = _decompress(archive, self.manifest_compression).decode()
                     write_names(partial, filter(None, map(self._name_of_line, text.splitlines())))
-                    partial.replace(path)
             except _DAMAGED as error:
                 raise DatasetInitError(
                     f"Cannot unpack {archive}, the list of benchmarks of dataset {self.name}, "

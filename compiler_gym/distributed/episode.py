@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -14,7 +14,7 @@ from compiler_gym.distributed.rows import RowWriter, encode, recorded_episodes, 
 from compiler_gym.distributed.task import Job, Outcome, digest_of, name_of
 from compiler_gym.distributed.worker import Worker
 from compiler_gym.errors import ServiceError
-from compiler_gym.util.filesystem import file_lock
+from compiler_gym.util.filesystem import locked_folder
 
 #: The policy that draws each action with equal probability.
 RANDOM = "random"
@@ -208,8 +208,7 @@ def record(
         PoolError: If there are no workers.
         ValueError: If the table has other columns.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    with _locked(folder), RowWriter(folder, schema) as writer:
+    with locked_folder(folder), RowWriter(folder, schema) as writer:
         known = recorded_episodes(folder)
 
         def missing() -> Iterator[Job]:
@@ -230,20 +229,6 @@ def record(
                     row = encode(episode.failed_row(outcome.error), schema)
                 writer.write(row)
                 watch(outcome)
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Keeps other processes out of a folder."""
-    with ExitStack() as stack:
-        try:
-            stack.enter_context(file_lock(folder / ".lock", wait=False))
-        except BlockingIOError as error:
-            raise BlockingIOError(
-                f"expected a folder for this command alone, got {folder}, which another records "
-                "to; try another folder"
-            ) from error
-        yield
 
 
 def write_failure(folder: Path, outcome: Outcome) -> Path:

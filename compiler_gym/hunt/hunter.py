@@ -7,7 +7,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -19,7 +19,7 @@ from compiler_gym.distributed.worker import Worker
 from compiler_gym.hunt.findings import Findings
 from compiler_gym.hunt.passes import Sequences
 from compiler_gym.hunt.trial import Laboratory, Outcome, Trial
-from compiler_gym.util.filesystem import atomic_file_write, file_lock
+from compiler_gym.util.filesystem import atomic_file_write, locked_folder
 
 _STATE = "state.json"
 # A hunt ends if so many trials fail before one works.
@@ -201,13 +201,7 @@ class Hunt:
         Raises:
             OSError: If another hunt uses the folder.
         """
-        with ExitStack() as stack:
-            try:
-                stack.enter_context(file_lock(self._folder / ".lock", wait=False))
-            except BlockingIOError as error:
-                raise OSError(
-                    f"Another hunt is using the folder {self._folder}: choose another by --output"
-                ) from error
+        with locked_folder(self._folder):
             self.progress = _read_progress(self._folder / _STATE, self.progress.seed)
             self._sequences.kept = self.progress.kept
             self._begin = time.monotonic() - self.progress.seconds

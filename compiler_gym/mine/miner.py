@@ -41,7 +41,7 @@ from compiler_gym.mine.work import (
     reduce_function,
     scan_unit,
 )
-from compiler_gym.util.filesystem import atomic_file_write, file_lock
+from compiler_gym.util.filesystem import atomic_file_write, locked_folder
 from compiler_gym.util.shell_format import plural
 
 logger = logging.getLogger(__name__)
@@ -164,7 +164,12 @@ class Mine:
         """
         self._end = time.monotonic() + self.settings.seconds
         self._end_of_scans = time.monotonic() + self.settings.seconds / 2
-        with self._locked(), tempfile.TemporaryDirectory(prefix="compiler_gym-") as scratch:
+        with (
+            locked_folder(self.folder),
+            tempfile.TemporaryDirectory(prefix="compiler_gym-") as scratch,
+        ):
+            for name in ("programs", "candidates"):
+                (self.folder / name).mkdir(exist_ok=True)
             yield Path(scratch)
 
     def table(self) -> list[Row]:
@@ -187,19 +192,6 @@ class Mine:
         """Returns the findings; those whose decision saves most over the corpus come first."""
         saved = {row.decision: row.saved for row in self.table()}
         return sorted(self.findings.all(), key=lambda each: -saved.get(each.title, 0))
-
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        for name in ("programs", "candidates"):
-            (self.folder / name).mkdir(parents=True, exist_ok=True)
-        try:
-            with file_lock(self.folder / ".lock", wait=False):
-                yield
-        except BlockingIOError as error:
-            raise OSError(
-                f"expected a folder of its own, but another process uses {self.folder}; "
-                "try another one with --output"
-            ) from error
 
     def _each(self, pool: Pool, calls: Iterable[Call]) -> None:
         """Does some work in threads, and notes what fails."""

@@ -3,9 +3,9 @@
 import fcntl
 import os
 import re
-import tempfile
+import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,9 @@ _MEMORY_FILE_SYSTEMS = ("tmpfs", "ramfs")
 
 
 @contextmanager
-def atomic_file_write(path: Path, fileobj: bool = False, mode: str = "wb") -> Iterator[Any]:
+def atomic_file_write(
+    path: Path, fileobj: bool = False, mode: str = "wb", permissions: int = 0o666
+) -> Iterator[Any]:
     """Writes a file atomically.
 
     The block writes to a new file beside ``path``, which replaces ``path`` at the end, or is
@@ -24,13 +26,15 @@ def atomic_file_write(path: Path, fileobj: bool = False, mode: str = "wb") -> It
         path: The file to write. Its directory must exist.
         fileobj: Yield an open file rather than the path of the new file.
         mode: The mode for opening the file.
+        permissions: The permissions of the new file, less those that the umask takes away.
 
     Yields:
         The path of the new file, which is empty, or the file opened for writing.
     """
     path = Path(path)
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name[:100]}.", dir=path.parent)
-    temporary = Path(name)
+    temporary = path.with_name(f".{path.name[:100]}.{secrets.token_hex(8)}")
+    # Not mkstemp(), whose files are for their owner alone.
+    descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, permissions)
     try:
         if fileobj:
             with os.fdopen(descriptor, mode) as file:
@@ -91,3 +95,23 @@ def file_lock(path: Path, wait: bool = True) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+@contextmanager
+def locked_folder(folder: Path) -> Iterator[None]:
+    """Makes a folder if need be, and keeps other processes out of it during the context.
+
+    Raises:
+        BlockingIOError: Another process uses it.
+        OSError: It cannot be written.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(file_lock(folder / ".lock", wait=False))
+        except BlockingIOError as error:
+            raise BlockingIOError(
+                f"expected a folder for this command alone, got {folder}, which another process "
+                "uses; try another folder"
+            ) from error
+        yield

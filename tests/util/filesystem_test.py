@@ -1,5 +1,6 @@
 """Atomic writes, memory file systems, and locks."""
 
+import os
 import subprocess
 import sys
 import threading
@@ -28,6 +29,17 @@ def test_failure_leaves_everything_as_it_was(tmp_path, fileobj):
         raise KeyboardInterrupt
     assert target.read_text() == "old"
     assert list(tmp_path.iterdir()) == [target]
+
+
+def test_new_files_have_the_permissions_of_the_umask(tmp_path):
+    mask = os.umask(0o027)
+    try:
+        for name, permissions, expected in (("data", 0o666, 0o640), ("script", 0o777, 0o750)):
+            with atomic_file_write(tmp_path / name, permissions=permissions):
+                pass
+            assert (tmp_path / name).stat().st_mode & 0o777 == expected
+    finally:
+        os.umask(mask)
 
 
 def test_is_in_memory(tmp_path, monkeypatch):

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from compiler_gym.errors import EnvironmentNotSupported, ServiceError, ServiceOSError
 from compiler_gym.util.commands import CommandError, run_command
+from compiler_gym.util.filesystem import atomic_file_write
 
 DOCKER_PREFIX = "docker:"
 """What the name of a GCC begins with that is in an image of Docker: ``docker:gcc:13``."""
@@ -335,9 +336,8 @@ class Compilations:
         """Keeps a result if there is space for it. Others see all of it or nothing."""
         with suppress(OSError):
             self._kept.mkdir(exist_ok=True)
-            temporary = path.with_name(f".{os.getpid()}-{path.name}")
-            temporary.write_bytes(data)
-            temporary.replace(path)
+            with atomic_file_write(path, fileobj=True) as file:
+                file.write(data)
             if path.name.startswith(_CHECKED_NAME):
                 forget_oldest(self._kept, _MAX_KEPT_BYTES)
 

@@ -4,7 +4,6 @@ import hashlib
 import json
 import logging
 import math
-import os
 import re
 import subprocess
 import tempfile
@@ -35,6 +34,7 @@ from compiler_gym.envs.gcc.options import (
 from compiler_gym.errors import EnvironmentNotSupported
 from compiler_gym.errors.nearest_names import did_you_mean
 from compiler_gym.util.commands import CommandError
+from compiler_gym.util.filesystem import atomic_file_write
 from compiler_gym.util.runfiles_path import cache_path
 
 # Parser of GCC's descriptions of its options.
@@ -295,7 +295,9 @@ def get_spec(gcc: Gcc, cache_dir: Path | None = None) -> GccSpec:
         return replace(kept, gcc=gcc.bin)
     spec = read_spec(gcc)
     try:
-        _write(path, json.dumps(spec.to_json()))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_file_write(path, fileobj=True, mode="w") as file:
+            json.dump(spec.to_json(), file)
     except OSError as error:
         logger.warning("Cannot keep the options of %s: %s", gcc.bin, error)
     return spec
@@ -374,11 +376,3 @@ def _refused(gcc: Gcc, folder: Path, options: Sequence[str]) -> set[str]:
     except CommandError as error:
         return set(_REFUSED.findall(error.stderr))
     return set()
-
-
-def _write(path: Path, text: str) -> None:
-    """Writes a file so that others see all of it or nothing."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False, encoding="utf-8") as file:
-        file.write(text)
-    os.replace(file.name, path)

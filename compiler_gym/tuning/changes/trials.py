@@ -35,7 +35,7 @@ from compiler_gym.tuning.size.ranking import (
 )
 from compiler_gym.tuning.size.trial_linking import trial_linker
 from compiler_gym.util import llvm_tools
-from compiler_gym.util.filesystem import file_lock
+from compiler_gym.util.filesystem import locked_folder
 
 _FORMAT = 1
 _MARKS = ("optsize", "minsize")
@@ -309,8 +309,7 @@ def record(
         BlockingIOError: If another process records to the folder.
         PoolError: If there are no workers.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    with file_lock(folder / ".lock", wait=False):
+    with locked_folder(folder):
         path = folder / FILE
         known = {row["trials"] for row in _lines(path)} if path.exists() else set()
         _cut_last_line(path)

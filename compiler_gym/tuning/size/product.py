@@ -25,7 +25,6 @@ def write_object(evaluation: Evaluation, output: Path) -> None:
     """
     with atomic_file_write(output) as path:
         shutil.copyfile(evaluation.path, path)
-        path.chmod(0o666 & ~_umask())
 
 
 def reproduces(compilation: Compilation, best: Evaluation) -> bool:
@@ -85,9 +84,8 @@ def write_script(
     if needs_plugin:
         shutil.copyfile(plugin, copy)
     text = "".join(f"{line}\n" for line in lines)
-    with atomic_file_write(script, fileobj=True, mode="w") as file:
+    with atomic_file_write(script, fileobj=True, mode="w", permissions=0o777) as file:
         file.write(text)
-    script.chmod(0o777 & ~_umask())
     with tempfile.TemporaryDirectory(prefix="compiler_gym-") as folder:
         again = [Path(folder) / output.name for output in outputs]
         argument = again[0] if is_single else Path(folder)
@@ -102,12 +100,3 @@ def _quoted(word: str, plugin: str) -> str:
     if not found:
         return shlex.quote(word)
     return "".join((before and shlex.quote(before), '"$passes"', after and shlex.quote(after)))
-
-
-def _umask() -> int:
-    # os.umask() would change it for all threads, to read it.
-    for line in Path("/proc/self/status").read_text(encoding="utf-8").splitlines():
-        name, _, value = line.partition(":")
-        if name == "Umask":
-            return int(value, 8)
-    return 0o022

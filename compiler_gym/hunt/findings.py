@@ -1,15 +1,10 @@
 """Findings of a hunt, each in a folder for a bug report."""
 
-import hashlib
-import json
 import platform
-import re
 import shutil
-import stat
-import tempfile
 import threading
 from collections import Counter
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +12,17 @@ from compiler_gym.hunt.failures import Failure, Kind, opt_command, pipeline_of
 from compiler_gym.hunt.minimise import Minimal
 from compiler_gym.hunt.reproducer import UNSTABLE_RUNS
 from compiler_gym.util import llvm_tools
-from compiler_gym.util.filesystem import atomic_file_write
+from compiler_gym.util.findings import (
+    code_block,
+    folder_name,
+    new_folder,
+    read_facts,
+    write_facts,
+    write_script,
+)
 from compiler_gym.util.shell_format import join_cmd
 
 SCRIPT = "run.sh"
-FACTS = "finding.json"
 
 _EXPECTED = {
     Kind.CRASH: "opt ends with exit code 0.",
@@ -42,7 +43,6 @@ _ACTUAL = {
     "may depend on where the system puts memory.",
     Kind.WRONG_OUTPUT: "It prints something else, or ends in another way.",
 }
-_NOT_IN_NAMES = re.compile(r"[^a-z0-9]+")
 _MAX_MESSAGE_LINES = 40
 
 
@@ -102,7 +102,7 @@ class Findings:
         self._folder = folder
         self._actions = actions
         self._lock = threading.Lock()
-        found = [_read(path) for path in sorted(folder.glob(f"*/{FACTS}"))]
+        found = [Finding(**facts) for facts in read_facts(folder)]
         self._found = {finding.key: finding for finding in found}
 
     def all(self) -> list[Finding]:
@@ -127,7 +127,7 @@ class Findings:
         finding = self._found.get((failure.kind.value, failure.guilty, failure.where))
         if finding is not None:
             finding.seen += 1
-            _write_facts(self._folder / finding.name, finding)
+            write_facts(self._folder / finding.name, finding)
         return finding
 
     def add(
@@ -173,12 +173,10 @@ class Findings:
             known = self._found.get(finding.key)
             if known is not None:
                 known.seen += 1
-                _write_facts(self._folder / known.name, known)
+                write_facts(self._folder / known.name, known)
                 return known
-            self._folder.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryDirectory(dir=self._folder, prefix=".writing-") as temporary:
-                copy = shutil.copytree(folder, Path(temporary) / finding.name)
-                copy.rename(self._folder / finding.name)
+            with new_folder(self._folder, finding.name) as copy:
+                shutil.copytree(folder, copy, dirs_exist_ok=True)
             self._found[finding.key] = finding
             return finding
 
@@ -187,10 +185,9 @@ class Findings:
     ) -> Finding:
         passes = list(minimal.reproducer.sequence)
         is_text = minimal.module.suffix == ".ll"
-        key = f"{failure.kind.value} {failure.guilty} {failure.where}"
-        digest = hashlib.sha256(key.encode()).hexdigest()[:6]
+        title = f"{failure.kind.value} {failure.guilty}"
         return Finding(
-            name=_NOT_IN_NAMES.sub("-", f"{failure.kind.value}-{failure.guilty}-{digest}".lower()),
+            name=folder_name(title, f"{title} {failure.where}"),
             kind=failure.kind.value,
             guilty=failure.guilty,
             where=failure.where,
@@ -208,30 +205,15 @@ class Findings:
 
     def _write(self, finding: Finding, failure: Failure, minimal: Minimal) -> None:
         """Writes a folder atomically."""
-        self._folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=self._folder, prefix=".writing-") as temporary:
-            folder = Path(temporary) / finding.name
-            folder.mkdir()
+        with new_folder(self._folder, finding.name) as folder:
             shutil.copyfile(minimal.module, folder / finding.module)
             for name, path in minimal.reproducer.files.items():
                 shutil.copyfile(path, folder / name)
-            script = folder / SCRIPT
             title = f"{finding.kind} in {finding.guilty}"
-            script.write_text(minimal.reproducer.script(SCRIPT, finding.module, title))
-            script.chmod(script.stat().st_mode | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
+            script = minimal.reproducer.script(SCRIPT, finding.module, title)
+            write_script(folder / SCRIPT, script)
             (folder / "README.md").write_text(_readme(finding, failure, minimal))
-            _write_facts(folder, finding)
-            folder.rename(self._folder / finding.name)
-
-
-def _read(path: Path) -> Finding:
-    return Finding(**json.loads(path.read_text(encoding="utf-8")))
-
-
-def _write_facts(folder: Path, finding: Finding) -> None:
-    with atomic_file_write(folder / FACTS, fileobj=True, mode="w") as file:
-        json.dump(asdict(finding), file, indent=2)
-        file.write("\n")
+            write_facts(folder, finding)
 
 
 def _versions(minimal: Minimal) -> dict[str, str]:
@@ -255,7 +237,7 @@ def _readme(finding: Finding, failure: Failure, minimal: Minimal) -> str:
     reproducer = minimal.reproducer
     command = opt_command(Path("opt"), reproducer.sequence, Path(finding.module), "output.bc")
     sections: list[tuple[str, str]] = [
-        ("Command", _block(join_cmd(command), "sh")),
+        ("Command", code_block(join_cmd(command), "sh")),
         ("Expected", _EXPECTED[failure.kind]),
         ("Actual", _actual(failure, minimal)),
         ("Versions", "\n".join(f"- {name}: {text}" for name, text in finding.versions.items())),
@@ -275,7 +257,7 @@ def _actual(failure: Failure, minimal: Minimal) -> str:
     parts = [said] if said else []
     if lines:
         parts.append("With the program as it was found, this was printed:")
-        parts.append(_block("\n".join(lines), "text"))
+        parts.append(code_block("\n".join(lines), "text"))
     return "\n\n".join(parts)
 
 
@@ -301,13 +283,9 @@ def _origin(finding: Finding) -> str:
     return (
         f"Trial {finding.trial} of `compiler-gym hunt`, with {finding.program} and these passes:"
         "\n\n"
-        f"{_block(pipeline_of(finding.found_with), 'text')}\n\n"
+        f"{code_block(pipeline_of(finding.found_with), 'text')}\n\n"
         f"The program was reduced: {finding.reduced}."
     )
-
-
-def _block(text: str, language: str) -> str:
-    return f"```{language}\n{text}\n```"
 
 
 def as_row(finding: Finding) -> dict[str, Any]:

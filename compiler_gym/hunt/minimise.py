@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import stat
 import subprocess
 import time
 from collections.abc import Callable, Sequence
@@ -14,6 +13,7 @@ from compiler_gym.hunt.reproducer import GUARDS, Reproducer
 from compiler_gym.util import llvm_tools
 from compiler_gym.util.commands import run_command
 from compiler_gym.util.confinement import confining_program
+from compiler_gym.util.findings import reduce_module
 from compiler_gym.util.sequence_reducer import reductions
 
 # The share of the time that is reserved for the program.
@@ -21,13 +21,6 @@ _SHARE_OF_PASSES = 0.4
 _TOOL_SECONDS = 60
 # A script runs opt and the program several times, so a hang may reach several limits.
 _LIMITS_OF_SCRIPT = 4
-
-_KEEPING = """\
-#!/bin/sh
-# Asks the script, and keeps the last module of which it says yes: the reducer can be stopped then.
-/bin/sh {script} "$1" || exit 1
-cp "$1" kept.new && mv kept.new {kept}
-"""
 
 
 @dataclass(frozen=True)
@@ -185,12 +178,9 @@ class Minimiser:
     def _reduced(self, reproducer: Reproducer, module: Path) -> Minimal:
         kept = self._folder / "reduced.ll"
         script = self._write_script(reproducer)
-        test = self._folder / "test.sh"
-        test.write_text(_KEEPING.format(script=script.name, kept=kept.name))
-        test.chmod(test.stat().st_mode | stat.S_IXUSR)
-        command: list[str | Path] = [llvm_tools.tool_path("llvm-reduce"), "-j=1", f"--test={test}"]
-        command += [module, "-o", self._folder / "last.ll"]
-        ended = self._run_reducer(command)
+        seconds = max(self._end - time.monotonic(), 1)
+        asks = f"/bin/sh {script.name}"
+        ended = reduce_module(module, asks, kept, seconds, self._environment())
         if not kept.is_file():
             return Minimal(reproducer, module, "not at all in its time")
         if not self._shows(reproducer, kept):
@@ -199,16 +189,3 @@ class Minimiser:
             )
         how = "by llvm-reduce" if ended else "by llvm-reduce, until its time was over"
         return Minimal(reproducer, kept, how)
-
-    def _run_reducer(self, command: list[str | Path]) -> bool:
-        """Runs llvm-reduce. Returns true if it finished."""
-        try:
-            run_command(
-                command,
-                max(self._end - time.monotonic(), 1),
-                cwd=self._folder,
-                env=self._environment(),
-            )
-        except (subprocess.TimeoutExpired, subprocess.CalledProcessError):
-            return False
-        return True

@@ -1,6 +1,5 @@
 """The trials of a hunt for compiler defects, as tasks of a pool."""
 
-import json
 import tempfile
 import time
 from collections.abc import Callable, Mapping
@@ -13,11 +12,12 @@ from compiler_gym.distributed.task import name_of
 from compiler_gym.distributed.worker import Worker
 from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets, get_llvm_datasets
 from compiler_gym.hunt.failures import Limits
-from compiler_gym.hunt.findings import FACTS, Finding, Findings
+from compiler_gym.hunt.findings import Finding, Findings
 from compiler_gym.hunt.hunter import Hunt
 from compiler_gym.hunt.programs import Programs
 from compiler_gym.hunt.trial import Laboratory, Outcome, Trial
 from compiler_gym.util import llvm_tools
+from compiler_gym.util.findings import write_facts
 
 # A trial runs opt and the program several times before it makes a finding smaller.
 _RUNS_PER_TRIAL = 20
@@ -103,7 +103,7 @@ class TrialTask:
             folder = Path(name)
             for finding in self.known:
                 (folder / finding.name).mkdir()
-                (folder / finding.name / FACTS).write_text(json.dumps(asdict(finding)))
+                write_facts(folder / finding.name, finding)
             laboratory = Laboratory(
                 opt=self.setup.opt or llvm_tools.opt_path(),
                 clang=llvm_tools.clang_path(),

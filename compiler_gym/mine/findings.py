@@ -1,25 +1,26 @@
 """Findings of a mine: a folder for each, in the form that LLVM's bug tracker wants."""
 
-import hashlib
-import json
 import re
 import shutil
-import stat
-import tempfile
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from compiler_gym.mine.decisions import Decision, Kind, Tools, baseline_command, compile_with
 from compiler_gym.mine.objective import Objective, Trial
 from compiler_gym.mine.reduction import code_lines
 from compiler_gym.mine.scripts import MODULE, SCRIPT
-from compiler_gym.util.filesystem import atomic_file_write
+from compiler_gym.util.findings import (
+    code_block,
+    folder_name,
+    new_folder,
+    read_facts,
+    write_facts,
+    write_script,
+)
 
-FACTS = "finding.json"
-
-_NOT_IN_NAMES = re.compile(r"[^a-z0-9]+")
 _OPCODE = re.compile(
     r"^  (?:[%@][^ ]+ = )?(?:(?:tail|musttail|notail) )?"
     r"(?P<opcode>[a-z]+)(?P<rest>.*)$",
@@ -100,7 +101,7 @@ class Findings:
     def __init__(self, folder: Path):
         self._folder = folder
         self._lock = threading.Lock()
-        found = [_read(path) for path in sorted(folder.glob(f"*/{FACTS}"))]
+        found = [_finding_of(facts) for facts in read_facts(folder)]
         self._found = {(each.decision, each.shape): each for each in found}
 
     def all(self) -> list[Finding]:
@@ -119,7 +120,7 @@ class Findings:
             finding = self._found.get((decision, shape))
             if finding is not None and member not in finding.members:
                 finding.members.append(member)
-                _write_facts(self._folder / finding.name, finding)
+                write_facts(self._folder / finding.name, finding)
             return finding
 
     def add(self, finding: Finding, objective: Objective, trial: Trial) -> None:
@@ -132,20 +133,13 @@ class Findings:
         """
         report = write_report(finding, objective, trial)
         with self._lock:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryDirectory(dir=self._folder, prefix=".writing-") as temporary:
-                folder = Path(temporary) / finding.name
-                folder.mkdir()
+            with new_folder(self._folder, finding.name) as folder:
                 shutil.copyfile(trial.module, folder / MODULE)
                 for name, text in objective.files(trial.module.read_text(), trial.function).items():
                     (folder / name).write_text(text)
-                path = folder / SCRIPT
-                path.write_text(objective.script(trial, is_guarded=False))
-                path.chmod(path.stat().st_mode | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
+                write_script(folder / SCRIPT, objective.script(trial, is_guarded=False))
                 (folder / "README.md").write_text(report)
-                _write_facts(folder, finding)
-                if not (self._folder / finding.name).exists():
-                    folder.rename(self._folder / finding.name)
+                write_facts(folder, finding)
             self._found[finding.decision, finding.shape] = finding
 
 
@@ -163,8 +157,7 @@ def shape_of(module: str) -> str:
 
 def name_of(decision: Decision, shape: str) -> str:
     """Returns the name of a finding's folder."""
-    digest = hashlib.sha256(f"{decision.title} {shape}".encode()).hexdigest()[:6]
-    return _NOT_IN_NAMES.sub("-", f"{decision.title} {digest}".lower()).strip("-")
+    return folder_name(decision.title, f"{decision.title} {shape}")
 
 
 def versions_of(objective: Objective, trial: Trial, others: Mapping[str, Tools]) -> dict[str, str]:
@@ -203,13 +196,13 @@ def write_report(finding: Finding, objective: Objective, trial: Trial) -> str:
     )
     parts = [
         f"# {objective.claim} {finding.before} {unit}, and {finding.after} {finding.title}",
-        _block("llvm", "\n".join(module.read_text().splitlines())),
+        code_block(module.read_text(), "llvm"),
         "Commands:",
-        _block("sh", "\n".join(commands)),
+        code_block("\n".join(commands), "sh"),
         f"Expected, {finding.after} {unit} ({finding.title}):",
-        _block("asm", code["expected"]),
+        code_block(code["expected"], "asm"),
         f"Actual, {finding.before} {unit} (`{clang}`):",
-        _block("asm", code["actual"]),
+        code_block(code["actual"], "asm"),
         "Versions tried:",
         _items(finding.versions),
         "Checks:",
@@ -227,10 +220,6 @@ def _instructions(text: str) -> str:
     return "\n".join(line for line in lines if line.strip() and not re.match(r"\s+\.", line))
 
 
-def _block(language: str, text: str) -> str:
-    return f"```{language}\n{text.strip()}\n```"
-
-
 def _items(items: Mapping[str, str]) -> str:
     return "\n".join(f"- {name}: {text}" for name, text in items.items())
 
@@ -239,13 +228,6 @@ def _members(members: Sequence[Member]) -> str:
     return ", ".join(f"`{each.function}` of {each.program}" for each in members)
 
 
-def _read(path: Path) -> Finding:
-    facts = json.loads(path.read_text(encoding="utf-8"))
+def _finding_of(facts: dict[str, Any]) -> Finding:
     members = [Member(**each) for each in facts.pop("members")]
     return Finding(**facts, members=members)
-
-
-def _write_facts(folder: Path, finding: Finding) -> None:
-    with atomic_file_write(folder / FACTS, fileobj=True, mode="w") as file:
-        json.dump(asdict(finding), file, indent=2)
-        file.write("\n")

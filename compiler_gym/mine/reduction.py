@@ -2,7 +2,6 @@
 
 import re
 import shutil
-import stat
 import subprocess
 from collections import Counter
 from collections.abc import Sequence
@@ -14,15 +13,9 @@ from compiler_gym.mine.objective import Objective, Trial
 from compiler_gym.mine.scripts import MODULE, SCRIPT
 from compiler_gym.util import llvm_tools as llvm
 from compiler_gym.util.commands import CommandError, run_command
+from compiler_gym.util.findings import reduce_module
 
 _TOOL_SECONDS = 120
-
-_KEEPING = """\
-#!/bin/bash
-# Asks the script, and keeps the last module of which it says yes: the reducer can be stopped then.
-QUIET=1 /bin/bash ./{script} "$1" || exit 1
-cp "$1" kept.new && mv kept.new {kept}
-"""
 
 # Cleaner IR to begin with, tried in this order.
 _SIMPLIFY = "sroa,early-cse,simplifycfg,instcombine<no-verify-fixpoint>"
@@ -212,17 +205,16 @@ class Reducer:
     def _reduced(self, module: Path) -> Reduced:
         kept = self._folder / MODULE
         shutil.copyfile(module, kept)
-        test = self._folder / "test.sh"
-        test.write_text(_KEEPING.format(script=SCRIPT, kept=kept.name))
-        test.chmod(test.stat().st_mode | stat.S_IXUSR)
-        command: list[str | Path] = [llvm.tool_path("llvm-reduce"), "-j=1", f"--test={test}"]
         left_out = ",".join((_LEFT_OUT, *self._objective.fixed_parts))
-        command += [f"--skip-delta-passes={left_out}", module, "-o", self._folder / "last.ll"]
-        try:
-            run_command(command, self._seconds, cwd=self._folder, env=self._environment)
-        except (CommandError, subprocess.TimeoutExpired):
-            return Reduced(kept, is_complete=False)
-        return Reduced(kept, is_complete=True)
+        is_complete = reduce_module(
+            module,
+            f"QUIET=1 /bin/bash ./{SCRIPT}",
+            kept,
+            self._seconds,
+            self._environment,
+            [f"--skip-delta-passes={left_out}"],
+        )
+        return Reduced(kept, is_complete)
 
     def _drop_attributes(self, module: Path) -> None:
         """Leaves only those attributes of functions without which the saving is gone."""

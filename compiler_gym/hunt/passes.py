@@ -3,7 +3,6 @@
 import random
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -11,6 +10,7 @@ from types import MappingProxyType
 
 from compiler_gym.envs.llvm.llvm_command_line import split_pipeline, unnest, unnested_forms
 from compiler_gym.util.commands import run_command
+from compiler_gym.util.thread_pool import map_in_threads
 
 NOT_HUNTED: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -137,8 +137,7 @@ def usable_passes(passes: Iterable[Pass], opt: Path, jobs: int) -> list[Pass]:
 
     passes = list(passes)
     texts = [text for each in passes for text in each.texts]
-    with ThreadPoolExecutor(jobs) as pool:
-        fine = dict(zip(texts, pool.map(runs, texts), strict=True))
+    fine = dict(zip(texts, map_in_threads(runs, texts, jobs), strict=True))
     kept = (Pass(each.name, tuple(filter(fine.get, each.texts))) for each in passes)
     return [each for each in kept if each.texts]
 

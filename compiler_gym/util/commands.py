@@ -135,6 +135,11 @@ def commands_of(owner: object) -> Iterator[None]:
         _thread.owner = former
 
 
+def owner_of_commands() -> object:
+    """Returns the owner of the programs that this thread starts; None if there is none."""
+    return _thread.owner
+
+
 def kill_running_commands(owner: object = None) -> None:
     """Kills all programs of :func:`Popen` in all threads, with their child processes.
 

@@ -2,8 +2,11 @@
 
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+
+from compiler_gym.util.commands import run_command
 from compiler_gym.util.parallelization import thread_safe_tee
-from compiler_gym.util.thread_pool import get_thread_pool_executor
+from compiler_gym.util.thread_pool import get_thread_pool_executor, map_in_threads
 
 
 def test_same_values():
@@ -27,3 +30,17 @@ def test_thread_pool():
     executor = get_thread_pool_executor()
     assert get_thread_pool_executor() is executor
     assert list(executor.map(abs, [-1, 2, -3])) == [1, 2, 3]
+
+
+def test_map_in_threads():
+    assert map_in_threads(abs, [-1, 2, -3]) == map_in_threads(abs, [-1, 2, -3], 1) == [1, 2, 3]
+
+
+def test_an_error_ends_the_commands_of_other_calls():
+    def sleep(seconds):
+        if seconds == 0:
+            raise LookupError
+        run_command(["sleep", str(seconds)])
+
+    with pytest.raises(LookupError):
+        map_in_threads(sleep, [0, 1000, 2000], 2)

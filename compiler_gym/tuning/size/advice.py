@@ -6,9 +6,8 @@ linking. So people decide about them, and each has a note about its risk.
 
 import tempfile
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 
 from compiler_gym.envs.llvm.benchmarks.bitcode import run_tool
@@ -18,6 +17,7 @@ from compiler_gym.tuning.size.compilation import Compilation
 from compiler_gym.tuning.size.linking import Linker
 from compiler_gym.tuning.size.trial_linking import LinkedSize, LinkError
 from compiler_gym.util import llvm_tools
+from compiler_gym.util.thread_pool import map_in_threads
 
 _SECONDS = 600
 _SECTIONS = ("-ffunction-sections", "-fdata-sections")
@@ -197,9 +197,8 @@ class Adviser:
         if options not in self._objects:
             folder = Path(tempfile.mkdtemp(dir=self._folder))
             files = [folder / f"{number}.o" for number in range(len(self._sources))]
-            with ThreadPoolExecutor(self._jobs) as pool:
-                compile_one = partial(self._compile, options)
-                [*pool.map(compile_one, self._sources, files)]
+            pairs = zip(self._sources, files, strict=True)
+            map_in_threads(lambda pair: self._compile(options, *pair), pairs, self._jobs)
             self._objects[options] = files
         return self._objects[options]
 

@@ -4,7 +4,6 @@ import json
 import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 from compiler_gym.envs.llvm.benchmarks.build_command import BuildCommand, parse_build_command
 from compiler_gym.util import llvm_tools
 from compiler_gym.util.clang_driver import Job, NotUnderstoodError, jobs_of
-from compiler_gym.util.processors import processors
+from compiler_gym.util.thread_pool import map_in_threads
 
 FILE_NAME = "compile_commands.json"
 """The name by which build systems write it."""
@@ -117,10 +116,9 @@ def read_compile_commands(path: Path) -> Project:
         raise ValueError(f"expected JSON in {path}, got {error}") from error
     if not isinstance(entries, list) or not all(isinstance(each, dict) for each in entries):
         raise ValueError(f"expected a list of compilations in {path}, got something else")
-    with ThreadPoolExecutor(processors()) as pool:
-        found = [
-            *pool.map(lambda number: _source_of(number, entries[number], path), range(len(entries)))
-        ]
+    found = map_in_threads(
+        lambda number: _source_of(number, entries[number], path), range(len(entries))
+    )
     sources: dict[Path, ProjectSource] = {}
     for each in found:
         if isinstance(each, ProjectSource):

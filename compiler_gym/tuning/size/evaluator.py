@@ -7,7 +7,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,13 +20,9 @@ from compiler_gym.tuning.size.object_file import ObjectFile, content_digest, rea
 from compiler_gym.tuning.size.safety import Kind
 from compiler_gym.tuning.size.trial_linking import LinkedSize, LinkError, TrialLinker
 from compiler_gym.util import llvm_tools
-from compiler_gym.util.commands import (
-    CommandError,
-    commands_of,
-    kill_running_commands,
-    run_command,
-)
+from compiler_gym.util.commands import CommandError, commands_of, run_command
 from compiler_gym.util.started_programs import run_started
+from compiler_gym.util.thread_pool import end_calls
 
 if TYPE_CHECKING:
     from compiler_gym.tuning.size.linking import Linker
@@ -35,7 +31,6 @@ if TYPE_CHECKING:
 # do not depend on the load.
 _LIMIT_SECONDS = 600
 _SOURCE_LIMIT_SECONDS = 3600
-_KILL_SECONDS = 0.02
 _LIST_SECONDS = 600
 
 
@@ -346,7 +341,7 @@ class Evaluator:
                     self.watch(evaluation)
         except BaseException:
             self._stop.set()
-            self._end(futures)
+            end_calls(futures, self)
             raise
         found = (self._known.get(each) for each in changes)
         return [each for each in found if each is not None]
@@ -366,14 +361,6 @@ class Evaluator:
             yield self.budget
         finally:
             self.budget, self.watch = own, watch
-
-    def _end(self, futures: Sequence[Future[tuple[Evaluation | None, bool]]]) -> None:
-        """Kills running commands until all threads have ended."""
-        for future in futures:
-            future.cancel()
-        while any(not future.done() for future in futures):
-            kill_running_commands(self)
-            time.sleep(_KILL_SECONDS)
 
     def discard(self, evaluation: Evaluation) -> None:
         """Removes the object file of an evaluation."""

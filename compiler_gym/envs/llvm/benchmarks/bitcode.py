@@ -6,7 +6,6 @@ import shlex
 import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 from typing import ClassVar
@@ -14,7 +13,7 @@ from typing import ClassVar
 from compiler_gym.errors import BenchmarkInitError, DatasetInitError, EnvironmentNotSupported
 from compiler_gym.util import llvm_tools
 from compiler_gym.util.commands import CommandError, run_command
-from compiler_gym.util.processors import processors
+from compiler_gym.util.thread_pool import map_in_threads
 
 # Compiles a source file to unoptimised bitcode.
 
@@ -269,8 +268,7 @@ def make_bitcode(
             return source
         return outpath
 
-    with ThreadPoolExecutor(max_workers=min(len(inputs), processors())) as pool:
-        paths = list(pool.map(make, range(len(inputs))))
+    paths = map_in_threads(make, range(len(inputs)))
     if len(paths) == 1:
         return paths[0]
     outpath = folder / "linked.bc"

@@ -4,7 +4,6 @@ import hashlib
 import re
 import tempfile
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -16,7 +15,7 @@ from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.service.proto import Benchmark as BenchmarkProto
 from compiler_gym.service.proto import File
 from compiler_gym.util import llvm_tools
-from compiler_gym.util.processors import processors
+from compiler_gym.util.thread_pool import map_in_threads
 
 _NAME = r'@("(?:[^"\\]|\\..)*"|[-\w.$]+)'
 _DEFINED_FUNCTION = re.compile(rf"^define [^@\n]*{_NAME}\(", re.MULTILINE)
@@ -80,8 +79,7 @@ def split_benchmark_by_function(
         command = [str(llvm_tools.llvm_extract_path()), *selection, "-o", "-", "-"]
         return run_tool(command, timeout=timeout, stdin=program)
 
-    with ThreadPoolExecutor(max_workers=processors()) as pool:
-        parts = list(pool.map(extract, selections))
+    parts = map_in_threads(extract, selections)
     return [_part(benchmark, index, part) for index, part in enumerate(parts)]
 
 

@@ -21,21 +21,23 @@ class Failures:
 
     Args:
         total: The number of items. If there is only one, its error is raised.
+        kinds: The errors that concern an item alone. Others are raised.
 
     Attributes:
         reasons: The reason by the name of the item.
     """
 
-    def __init__(self, total: int):
+    def __init__(self, total: int, kinds: tuple[type[Exception], ...] = (Exception,)):
         self.reasons: dict[str, str] = {}
         self._total = total
+        self._kinds = kinds
 
     @contextmanager
     def noted(self, name: str) -> Iterator[None]:
         """Notes an error about an item."""
         try:
             yield
-        except Exception as error:
+        except self._kinds as error:
             if self._total == 1:
                 raise
             self.reasons[name] = reason_for(name, error)

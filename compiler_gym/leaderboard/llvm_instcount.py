@@ -19,7 +19,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from absl import app, flags
 
+from compiler_gym.cli.failures import Failures
 from compiler_gym.compiler_env_state import (
     CompilerEnvState,
     CompilerEnvStateReader,
@@ -37,7 +38,7 @@ from compiler_gym.datasets.selection import programs_of
 from compiler_gym.distributed.opening import open_pool
 from compiler_gym.distributed.pool import Limits, Pool
 from compiler_gym.distributed.programs import Program
-from compiler_gym.distributed.task import Job, reason_of
+from compiler_gym.distributed.task import Job
 from compiler_gym.distributed.threads import Call, thread_pool
 from compiler_gym.distributed.worker import Worker
 from compiler_gym.envs.llvm import LlvmEnv
@@ -99,8 +100,9 @@ def evaluate(
 
     Raises:
         ValueError: The file is malformed, or the policy has changed the benchmark or the reward.
-        RuntimeError: After all other episodes, if a program cannot be compiled or downloaded.
-        Exception: Any error of the policy.
+        RuntimeError: After all other episodes, if one of several programs cannot be compiled or
+            downloaded.
+        Exception: Any error of the policy, or of the only program.
     """
     missing = [uri for uri, _ in _missing(path, benchmarks, repetitions)]
 
@@ -109,7 +111,7 @@ def evaluate(
 
     jobs = (Job(Call(uri, partial(episode, uri))) for uri in missing)
     with thread_pool(max(min(nproc, len(missing)), 1)) as pool:
-        yield from _played(pool, jobs, _Failures(), path, len(missing))
+        yield from _played(pool, jobs, _failures(benchmarks), path, len(missing))
 
 
 def evaluate_on_pool(
@@ -143,7 +145,7 @@ def evaluate_on_pool(
     """
     missing = _missing(path, benchmarks, repetitions)
     data = pickled(policy)
-    failures = _Failures()
+    failures = _failures(benchmarks)
 
     def jobs() -> Iterator[Job]:
         for uri, number in missing:
@@ -153,32 +155,13 @@ def evaluate_on_pool(
     yield from _played(pool, jobs(), failures, path, len(missing))
 
 
-class _Failures:
-    """Episodes on programs that cannot be compiled or downloaded. Others do not depend on them."""
-
-    def __init__(self) -> None:
-        self._reasons: list[str] = []
-
-    @contextmanager
-    def noted(self, uri: str) -> Iterator[None]:
-        """Notes such an error in the episode on a program."""
-        try:
-            yield
-        except (BenchmarkInitError, DatasetInitError, DownloadFailed) as error:
-            logger.exception("%s failed", uri)
-            self._reasons.append(f"{uri} failed: {reason_of(error)}")
-
-    def raise_if_any(self) -> None:
-        """Raises RuntimeError with the first of the failures."""
-        if self._reasons:
-            raise RuntimeError(
-                f"{self._reasons[0]}\n{plural(len(self._reasons), 'episode')} failed; the results "
-                "have the others; try --resume"
-            )
+def _failures(benchmarks: Sequence[str]) -> Failures:
+    """Returns an empty note of programs that cannot be compiled or downloaded."""
+    return Failures(len(benchmarks), (BenchmarkInitError, DatasetInitError, DownloadFailed))
 
 
 def _played(
-    pool: Pool, jobs: Iterable[Job], failures: _Failures, path: str | Path, total: int
+    pool: Pool, jobs: Iterable[Job], failures: Failures, path: str | Path, total: int
 ) -> Iterator[CompilerEnvState]:
     """Plays episodes on a pool, appends their states to a file of results, and yields them."""
 
@@ -190,7 +173,12 @@ def _played(
                     raise RuntimeError(f"{outcome.task.program} failed: {outcome.error}")
                 with failures.noted(outcome.task.name):
                     yield outcome.result()
-        failures.raise_if_any()
+        if failures.reasons:
+            uri, reason = next(iter(failures.reasons.items()))
+            raise RuntimeError(
+                f"{uri} failed: {reason}\n{plural(len(failures.reasons), 'program')} failed; the "
+                "results have the others; try --resume"
+            )
 
     yield from _appended(path, states(), total)
 

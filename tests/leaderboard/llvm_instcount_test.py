@@ -193,7 +193,7 @@ def test_a_program_that_does_not_compile_leaves_the_others(tmp_path):
             ),
         ):
             assert {next(states).benchmark, next(states).benchmark} == {*benchmarks} - {wrong}
-            with pytest.raises(RuntimeError, match=r"wrong\.c failed: BenchmarkInit"):
+            with pytest.raises(RuntimeError, match=r"wrong\.c failed: Command failed"):
                 next(states)
 
 

@@ -41,6 +41,7 @@ FURTHER_MODULES = {
     "compiler_gym.cli.entry": "The command line as a function",
     "compiler_gym.distributed": "Pools of workers",
     "compiler_gym.distributed.programs": "Programs for pools of workers",
+    "compiler_gym.envs.llvm.game_env": "Environments of single decisions of LLVM",
     "compiler_gym.envs.running_step": "Steps that are not finished yet",
     "compiler_gym.evaluation": "Evaluation of policies",
     "compiler_gym.leaderboard.llvm_instcount": "Leaderboard of LLVM instruction counts",

@@ -1,14 +1,14 @@
 """Episodes as tasks of a pool, and the record of each as a row of a table."""
 
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from compiler_gym.distributed.pool import Pool
+from compiler_gym.distributed.pool import Pool, new_jobs
 from compiler_gym.distributed.programs import Program
 from compiler_gym.distributed.rows import RowWriter, encode, recorded_episodes, schema_of
 from compiler_gym.distributed.task import Job, Outcome, digest_of, name_of
@@ -209,17 +209,8 @@ def record(
         ValueError: If the table has other columns.
     """
     with locked_folder(folder), RowWriter(folder, schema) as writer:
-        known = recorded_episodes(folder)
-
-        def missing() -> Iterator[Job]:
-            for job in jobs:
-                if job.task.name in known:
-                    watch(None)
-                    continue
-                known.add(job.task.name)
-                yield job
-
-        with closing(pool.run(missing())) as outcomes:
+        missing = new_jobs(jobs, recorded_episodes(folder), watch)
+        with closing(pool.run(missing)) as outcomes:
             for outcome in outcomes:
                 episode = outcome.task
                 assert isinstance(episode, Episode)

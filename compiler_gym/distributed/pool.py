@@ -4,7 +4,7 @@ import math
 import sys
 import time
 from collections import deque
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -422,6 +422,22 @@ class Pool:
         for worker in busy:
             self._drop(worker)
             self._reviewed = -math.inf
+
+
+def new_jobs(jobs: Iterable[Job], known: set[str], watch: Callable[[None], None]) -> Iterator[Job]:
+    """Yields the jobs whose tasks are not known, each once.
+
+    Args:
+        jobs: The jobs.
+        known: The names of known tasks. Those of the jobs are added.
+        watch: Called for each job that is left out.
+    """
+    for job in jobs:
+        if job.task.name in known:
+            watch(None)
+        else:
+            known.add(job.task.name)
+            yield job
 
 
 def summary(stats: Stats) -> dict[str, int]:

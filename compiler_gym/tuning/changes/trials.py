@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from compiler_gym.datasets.selection import opensource_package
-from compiler_gym.distributed.pool import Pool
+from compiler_gym.distributed.pool import Pool, new_jobs
 from compiler_gym.distributed.programs import Program
 from compiler_gym.distributed.task import Job, Outcome, name_of
 from compiler_gym.distributed.worker import Worker
@@ -313,16 +313,8 @@ def record(
         path = folder / FILE
         known = {row["trials"] for row in _lines(path)} if path.exists() else set()
         _cut_last_line(path)
-
-        def missing() -> Iterator[Job]:
-            for job in jobs:
-                if job.task.name in known:
-                    watch(None)
-                else:
-                    known.add(job.task.name)
-                    yield job
-
-        with path.open("a", encoding="utf-8") as file, closing(pool.run(missing())) as outcomes:
+        missing = new_jobs(jobs, known, watch)
+        with path.open("a", encoding="utf-8") as file, closing(pool.run(missing)) as outcomes:
             for outcome in outcomes:
                 file.write(json.dumps(_row(outcome), separators=(",", ":")) + "\n")
                 file.flush()

@@ -1,7 +1,6 @@
 """``compiler-gym eval``: evaluates a policy on held-out programs."""
 
 from collections.abc import Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,7 +21,7 @@ from compiler_gym.cli.options import (
 )
 from compiler_gym.cli.pool_options import PoolProgress, RayOption, command_pool
 from compiler_gym.datasets.selection import programs_of
-from compiler_gym.distributed.pool import Limits
+from compiler_gym.distributed.pool import Limits, in_order
 from compiler_gym.distributed.programs import Program
 from compiler_gym.distributed.task import Job
 from compiler_gym.distributed.threads import thread_pool
@@ -149,20 +148,15 @@ def _evaluated(
     jobs: Sequence[Job], workers: int, ray: str | None, failures: Failures
 ) -> list[dict[str, Any]]:
     """Evaluates programs, and returns their rows in order."""
-    place = {job.task.name: index for index, job in enumerate(jobs)}
     is_here = ray is None and workers == 1
     limits = Limits(workers=None if ray else workers)
-    outcomes = []
     with (
         thread_pool(1) if is_here else command_pool(ray, limits) as pool,
         PoolProgress(pool, len(jobs), "programs").shown() as bar,
-        closing(pool.run(jobs)) as ended,
     ):
-        for outcome in ended:
-            outcomes.append(outcome)
-            bar.advance()
+        outcomes = [*in_order(pool, jobs, lambda _: bar.advance())]
     rows = []
-    for each in sorted(outcomes, key=lambda each: place[each.task.name]):
+    for each in outcomes:
         with failures.noted(each.task.program):
             rows.append(each.result())
     return rows

@@ -5,6 +5,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -422,6 +423,32 @@ class Pool:
         for worker in busy:
             self._drop(worker)
             self._reviewed = -math.inf
+
+
+def in_order(
+    pool: Pool, jobs: Iterable[Job], watch: Callable[[Outcome], None] = lambda _: None
+) -> Generator[Outcome, None, None]:
+    """Runs tasks, and yields the outcomes in the order of the tasks.
+
+    Args:
+        pool: The pool.
+        jobs: The tasks. Each has another name.
+        watch: Called with the outcomes as they come.
+    """
+    names: deque[str] = deque()
+    ended: dict[str, Outcome] = {}
+
+    def named() -> Iterator[Job]:
+        for job in jobs:
+            names.append(job.task.name)
+            yield job
+
+    with closing(pool.run(named())) as outcomes:
+        for outcome in outcomes:
+            ended[outcome.task.name] = outcome
+            watch(outcome)
+            while names and names[0] in ended:
+                yield ended.pop(names.popleft())
 
 
 def new_jobs(jobs: Iterable[Job], known: set[str], watch: Callable[[None], None]) -> Iterator[Job]:

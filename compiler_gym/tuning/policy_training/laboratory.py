@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from compiler_gym.distributed.pool import Pool
+from compiler_gym.distributed.pool import Pool, in_order
 from compiler_gym.distributed.programs import Program
 from compiler_gym.distributed.task import Job, name_of
 from compiler_gym.distributed.worker import Worker
@@ -215,25 +215,12 @@ class Laboratory:
 
     def in_order(self, jobs: Iterable[Job]) -> Iterator[Any]:
         """Runs tasks, and yields their results in the order of the tasks."""
-        names: list[str] = []
-        results: dict[str, Any] = {}
-
-        def named() -> Iterator[Job]:
-            for job in jobs:
-                names.append(job.task.name)
-                yield job
-
-        position = 0
-        with closing(self._pool.run(named())) as outcomes:
+        with closing(in_order(self._pool, jobs, lambda _: self._watch())) as outcomes:
             for outcome in outcomes:
                 if outcome.error is not None:
                     assert isinstance(outcome.task, ProgramTask)
                     raise RuntimeError(f"{outcome.task.program} failed: {outcome.error}")
-                results[outcome.task.name] = outcome.value
-                self._watch()
-                while position < len(names) and names[position] in results:
-                    yield results[names[position]]
-                    position += 1
+                yield outcome.value
 
 
 def _job(kind: type[ProgramTask], program: Program, **arguments: Any) -> Job:

@@ -4,10 +4,8 @@ import json
 import random
 import sys
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
-from queue import SimpleQueue
 from subprocess import SubprocessError
 from typing import Annotated
 
@@ -17,6 +15,10 @@ from rich.console import Console
 
 from compiler_gym.cli.console import run_program
 from compiler_gym.datasets import Datasets
+from compiler_gym.distributed.pool import in_order
+from compiler_gym.distributed.task import Job
+from compiler_gym.distributed.threads import Call, thread_pool
+from compiler_gym.distributed.worker import Worker
 from compiler_gym.envs.llvm.datasets.llvm_datasets import get_llvm_datasets
 from compiler_gym.envs.llvm.inst2vec import (
     EMBEDDING_SIZE,
@@ -27,7 +29,6 @@ from compiler_gym.envs.llvm.inst2vec import (
     save_vocabulary,
 )
 from compiler_gym.envs.llvm.ir2vec import IR2VEC_FILE, sections_of
-from compiler_gym.envs.llvm.llvm_env import LlvmEnv
 from compiler_gym.errors import BenchmarkInitError, ServiceError
 from compiler_gym.tuning.vocabulary_training import card, skip_gram, translation
 from compiler_gym.tuning.vocabulary_training.corpus import (
@@ -38,7 +39,6 @@ from compiler_gym.tuning.vocabulary_training.corpus import (
     frequent_statements,
     usual_triplets,
 )
-from compiler_gym.util.registration import make
 
 _SEED_DIMENSION = 75
 _SEED_STEPS = 300
@@ -133,26 +133,20 @@ def _files(part: str, most: int, seed: int) -> list[str]:
 def _read(observer: Observer, uris: Sequence[str], jobs: int) -> Corpus:
     """Observes programs. The order of the corpus is that of the programs."""
     corpus = Corpus()
-    free: SimpleQueue[LlvmEnv] = SimpleQueue()
 
-    def observe(uri: str) -> list[Observation]:
-        env = free.get()
-        try:
-            return observer.observe(env, uri)
-        except _FAILURES as error:
-            _console.print(f"{uri} is left out: {error}", soft_wrap=True)
-            return []
-        finally:
-            free.put(env)
+    def observe(uri: str, worker: Worker) -> list[Observation]:
+        return observer.observe(worker.env("llvm-v0", {}), uri)
 
-    with ExitStack() as stack, ThreadPoolExecutor(jobs) as threads:
-        for _ in range(jobs):
-            env = stack.enter_context(make("llvm-v0"))
-            assert isinstance(env, LlvmEnv)
-            free.put(env)
-        for number, observations in enumerate(threads.map(observe, uris), start=1):
-            for each in observations:
-                corpus.add(each)
+    calls = (Job(Call(uri, partial(observe, uri))) for uri in uris)
+    with thread_pool(jobs) as pool:
+        for number, outcome in enumerate(in_order(pool, calls), start=1):
+            if isinstance(outcome.exception, _FAILURES):
+                _console.print(
+                    f"{outcome.task.name} is left out: {outcome.exception}", soft_wrap=True
+                )
+            else:
+                for each in outcome.result():
+                    corpus.add(each)
             if number % _REPORTED == 0 or number == len(uris):
                 _console.print(
                     f"{number} of {len(uris)} programs, {len(corpus.statements)} statements"

@@ -24,7 +24,7 @@ from compiler_gym.datasets.selection import programs_of
 from compiler_gym.distributed.pool import Limits, in_order
 from compiler_gym.distributed.programs import Program
 from compiler_gym.distributed.task import Job
-from compiler_gym.distributed.threads import thread_pool
+from compiler_gym.distributed.threads import caller_pool
 from compiler_gym.evaluation.protocol import EPISODE_STEPS
 from compiler_gym.evaluation.rows import ENDLESS, WRONG
 from compiler_gym.evaluation.tasks import PolicyEvaluation
@@ -151,7 +151,7 @@ def _evaluated(
     is_here = ray is None and workers == 1
     limits = Limits(workers=None if ray else workers)
     with (
-        thread_pool(1) if is_here else command_pool(ray, limits) as pool,
+        caller_pool() if is_here else command_pool(ray, limits) as pool,
         PoolProgress(pool, len(jobs), "programs").shown() as bar,
     ):
         outcomes = [*in_order(pool, jobs, lambda _: bar.advance())]

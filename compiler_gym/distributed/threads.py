@@ -1,7 +1,8 @@
-"""Workers as threads of this process, for tasks that wait for other processes most of the time."""
+"""Workers in this process, for tasks that wait for other processes most of the time."""
 
 import math
 import threading
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
@@ -145,6 +146,81 @@ class ThreadBackend(Backend):
         for handle in self._handles:
             handle.kill()
         self._handles.clear()
+
+
+class CallerHandle(Handle):
+    """A worker in the thread that uses the pool.
+
+    Args:
+        calls: The queue of the calls.
+    """
+
+    def __init__(self, calls: "deque[tuple[object, Callable[[], Any]]]"):
+        self._calls = calls
+        self._worker = Worker(is_here=True)
+
+    @override
+    def hello(self) -> object:
+        return self._call(self._worker.hello)
+
+    @override
+    def run(self, tasks: Sequence[Task], blobs: Mapping[str, bytes], seconds: float) -> object:
+        return self._call(lambda: self._worker.run(tasks, blobs, seconds))
+
+    def _call(self, function: Callable[[], Any]) -> object:
+        ticket = object()
+        self._calls.append((ticket, function))
+        return ticket
+
+    @override
+    def restart(self) -> None:
+        self.kill()
+
+    @override
+    def kill(self) -> None:
+        self._calls.clear()  # There is one worker.
+        self._worker.close()
+
+
+class CallerBackend(Backend):
+    """Runs tasks in the thread that uses the pool, so that Ctrl-C interrupts the task itself."""
+
+    is_here = True
+
+    def __init__(self) -> None:
+        self._calls: deque[tuple[object, Callable[[], Any]]] = deque()
+        self._handles: list[CallerHandle] = []
+
+    @override
+    def capacity(self) -> int:
+        return 1
+
+    @override
+    def start(self) -> CallerHandle:
+        self._handles.append(CallerHandle(self._calls))
+        return self._handles[-1]
+
+    @override
+    def wait(self, tickets: Sequence[Any], seconds: float) -> list[tuple[Any, Any]]:
+        if not self._calls:
+            return []
+        ticket, function = self._calls.popleft()
+        return [(ticket, function())]
+
+    @override
+    def report(self, facts: Mapping[str, float]) -> None:
+        pass  # The caller has them.
+
+    @override
+    def close(self) -> None:
+        for handle in self._handles:
+            handle.kill()
+        self._handles.clear()
+
+
+def caller_pool() -> Pool:
+    """Returns a pool that runs tasks one by one in this thread, once each."""
+    return Pool(CallerBackend(), Limits(tries=1, task_seconds=math.inf))
 
 
 def thread_pool(count: int) -> Pool:

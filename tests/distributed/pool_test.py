@@ -11,7 +11,7 @@ import pytest
 from compiler_gym.distributed import Job, Limits, PoolError, local, open_pool
 from compiler_gym.distributed import pool as pool_module
 from compiler_gym.distributed.task import digest_of
-from compiler_gym.distributed.threads import Call, thread_pool
+from compiler_gym.distributed.threads import Call, caller_pool, thread_pool
 from compiler_gym.distributed.worker import Worker
 from compiler_gym.util.commands import CommandError, run_command
 from tests.distributed.tasks import Blob, Deadly, Failing, Hanging, Square, Unpicklable
@@ -184,5 +184,18 @@ def test_threads_end_the_commands_of_their_tasks():
         assert [*pool.run([Job(Call("sleeps", sleep))] * 3, end)] == []
         assert pool.stats.abandoned == 2
         assert killed == [True] * 6
+        (outcome,) = pool.run([Job(Square(7))])
+        assert outcome.result() == 49
+
+
+def test_tasks_of_the_calling_thread_are_interrupted():
+    def interrupt(worker):
+        raise KeyboardInterrupt
+
+    with caller_pool() as pool:
+        found = outcomes(pool, [Failing(1), Square(3)])
+        assert (found[Failing(1)].error, found[Square(3)].value) == ("OSError: number 1", 9)
+        with pytest.raises(KeyboardInterrupt):
+            [*pool.run([Job(Call("interrupts", interrupt))])]
         (outcome,) = pool.run([Job(Square(7))])
         assert outcome.result() == 49

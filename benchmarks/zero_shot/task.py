@@ -15,23 +15,23 @@ from compiler_gym.envs import CompilerEnv
 from compiler_gym.envs.llvm.specs import AUTOPHASE_FEATURE_NAMES
 from compiler_gym.evaluation import Evaluation
 from compiler_gym.evaluation.protocol import Policy as AnyPolicy
-from compiler_gym.tuning.policies.policy import COST, Policy
+from compiler_gym.tuning.policies.pieces_env import pieces
+from compiler_gym.tuning.policies.policy import COST
 from compiler_gym.vector import CompilerVectorEnv
 from compiler_gym.wrappers import (
     ActionHistogram,
     AutophaseNorm,
-    CompilerEnvWrapper,
+    BestSoFar,
+    LogReward,
+    Macros,
     ObservationWrapper,
-    RewardWrapper,
+    UndoLarger,
 )
 
 ENV_ID = "llvm-autophase-ic-v0"
 
 PASSES = 45
 """The maximum number of passes of an episode, which is that of the shipped policies."""
-
-PIECE = 5
-"""The maximum number of passes of an action that is a piece of a sequence."""
 
 SMALLEST, LARGEST = 100, 5_000
 """The IR instructions of files before any pass. Smaller programs are too coarse, larger slow."""
@@ -74,55 +74,13 @@ def _size(env: CompilerEnv, uri: str) -> int:
     return int(env.observation[COST])
 
 
-def pieces() -> list[tuple[str, ...]]:
-    """Returns the sequences of the shipped coreset, cut into pieces of at most five passes.
-
-    The first nine in this order are the shipped policy ``sequence``.
-    """
-    cut = [
-        each[begin : begin + PIECE]
-        for each in Policy.load("coreset").sequences
-        for begin in range(0, len(each), PIECE)
-    ]
-    return [*dict.fromkeys(cut)]
-
-
 def single_passes() -> list[tuple[str, ...]]:
     """Returns each pass of the shipped coreset as a sequence of its own."""
     return [(name,) for name in sorted({name for each in pieces() for name in each})]
 
 
-class UndoLarger(CompilerEnvWrapper):
-    """Undoes steps that make the program larger. Their passes count all the same.
-
-    Args:
-        env: An LLVM environment, whose default observation is Autophase.
-    """
-
-    def reset(self, *args: Any, **kwargs: Any) -> Any:
-        """Starts an episode."""
-        self._seen = super().reset(*args, **kwargs)
-        return self._seen
-
-    def multistep(self, actions: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
-        """Runs passes, and goes back if there are more IR instructions than before."""
-        fork = self.env.fork()
-        result = self.env.multistep(actions, *args, **kwargs)
-        if not result[2] and result[0][_TOTAL] <= self._seen[_TOTAL]:
-            fork.close()
-            self._seen = result[0]
-            return result
-        self.env.close()
-        self.env = fork
-        return self._seen, 0.0, False, result[3]
-
-
-class SequenceActions(CompilerEnvWrapper):
-    """Actions that are short sequences of passes.
-
-    Args:
-        env: An LLVM environment.
-        sequences: The names of the passes of each action.
+class SequenceActions(Macros):
+    """Actions that are short sequences of passes, counted.
 
     Attributes:
         chosen: The actions since the reset.
@@ -130,16 +88,10 @@ class SequenceActions(CompilerEnvWrapper):
     """
 
     def __init__(self, env: CompilerEnv, sequences: Sequence[Sequence[str]]):
-        super().__init__(env)
-        self._sequences = [[env.action_space[name] for name in each] for each in sequences]
-        self._space = gymnasium.spaces.Discrete(len(sequences))
+        super().__init__(env, sequences)
+        self._lengths = [len(each) for each in sequences]
         self.chosen: list[int] = []
         self.passes_run = 0
-
-    @property
-    def action_space(self) -> Any:
-        """The numbers of the sequences."""
-        return self._space
 
     def reset(self, *args: Any, **kwargs: Any) -> Any:
         """Starts an episode."""
@@ -148,18 +100,17 @@ class SequenceActions(CompilerEnvWrapper):
 
     def multistep(self, actions: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
         """Runs the passes of actions."""
-        return super().multistep(self._passes(actions), *args, **kwargs)
+        return super().multistep(self._counted(actions), *args, **kwargs)
 
     def begin_multistep(self, actions: Iterable[Any], timeout: float = 300) -> Any:
         """Starts to run the passes of actions."""
-        return super().begin_multistep(self._passes(actions), timeout)
+        return super().begin_multistep(self._counted(actions), timeout)
 
-    def _passes(self, actions: Iterable[Any]) -> list[int]:
+    def _counted(self, actions: Iterable[Any]) -> list[int]:
         numbers = [int(action) for action in actions]
         self.chosen += numbers
-        passes = [each for number in numbers for each in self._sequences[number]]
-        self.passes_run += len(passes)
-        return passes
+        self.passes_run += sum(self._lengths[number] for number in numbers)
+        return numbers
 
 
 class ProgramFeatures(ObservationWrapper):
@@ -205,34 +156,6 @@ class ProgramFeatures(ObservationWrapper):
         last = np.zeros(self._actions)
         last[chosen[-1:]] = 1
         return np.concatenate([observation / total, sizes, counts / 3, last]).astype(np.float32)
-
-
-class LogReward(RewardWrapper):
-    """Rewards the logarithm of the size before a step, divided by the size after it.
-
-    The sum over an episode is then the logarithm of the metric, up to a constant of the program.
-
-    Args:
-        env: An environment with the reward ``IrInstructionCountNorm``.
-        best: Whether to reward only steps to the smallest size so far.
-    """
-
-    def __init__(self, env: CompilerEnv, best: bool = False):
-        super().__init__(env)
-        self._best = best
-        self._share = self._least = 1.0
-
-    def reset(self, *args: Any, **kwargs: Any) -> Any:
-        """Starts an episode."""
-        self._share = self._least = 1.0
-        return super().reset(*args, **kwargs)
-
-    def convert_reward(self, reward: float) -> float:
-        """Converts a reward, the share of the instructions that the step has removed."""
-        before = self._least if self._best else self._share
-        self._share = max(self._share - reward, 1e-6)
-        self._least = min(self._least, self._share)
-        return float(np.log(before / (self._least if self._best else self._share)))
 
 
 @dataclass(frozen=True)
@@ -307,7 +230,7 @@ def with_sequences(
     Args:
         sequences: The names of the passes of each action.
         undo: Whether to undo actions that make the program larger.
-        best: See :class:`LogReward`.
+        best: Whether to reward only steps to the smallest size so far.
     """
     steps = PASSES // max(map(len, sequences))
     inner: list[Callable[[CompilerEnv], CompilerEnv]] = [UndoLarger] if undo else []
@@ -318,7 +241,7 @@ def with_sequences(
             partial(SequenceActions, sequences=sequences),
             partial(ProgramFeatures, steps=steps),
         ],
-        shaping=[partial(LogReward, best=best)],
+        shaping=[LogReward, *([BestSoFar] if best else [])],
         rollout=steps * 3,
         epochs=8,
         batch=steps * 8,

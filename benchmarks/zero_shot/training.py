@@ -9,8 +9,9 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from benchmarks.zero_shot.task import ENV_ID, PIECE, Setting, pieces
+from benchmarks.zero_shot.task import ENV_ID, Setting
 from compiler_gym.envs import CompilerEnv
+from compiler_gym.tuning.policies.pieces_env import PIECE, pieces
 from compiler_gym.tuning.policies.policy import COST, Policy, mutate
 from compiler_gym.util.runfiles_path import runfiles_path
 

@@ -53,6 +53,11 @@ def register_environments() -> None:
     for id, kwargs in _ENVIRONMENTS.items():
         missing = {name: space for name, space in _FOR_LEARNERS.items() if name not in kwargs}
         register(id=id, entry_point=_ENTRY_POINT, kwargs=kwargs, gymnasium_kwargs=missing)
+    register(
+        id="llvm-pieces-ic-v0",
+        entry_point="compiler_gym.tuning.policies.pieces_env:make_pieces_env",
+        kwargs=_FOR_LEARNERS,
+    )
     for game, (env_class, observation) in _GAMES.items():
         register(
             id=game,

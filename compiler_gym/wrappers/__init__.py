@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from compiler_gym.wrappers.commandline import (
         CommandlineWithTerminalAction,
         ConstrainedCommandline,
+        Macros,
     )
     from compiler_gym.wrappers.compiler_env_wrapper import CompilerEnvWrapper
     from compiler_gym.wrappers.core import ActionWrapper, ObservationWrapper, RewardWrapper
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
         IterateOverBenchmarks,
         RandomOrderBenchmarks,
     )
-    from compiler_gym.wrappers.fork import ForkOnStep
+    from compiler_gym.wrappers.fork import ForkOnStep, UndoLarger
     from compiler_gym.wrappers.llvm import RuntimePointEstimateReward
     from compiler_gym.wrappers.observations import (
         ActionHistogram,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
         FloatObservations,
         LastActions,
     )
+    from compiler_gym.wrappers.rewards import BestSoFar, LogReward
     from compiler_gym.wrappers.sqlite_logger import SynchronousSqliteLogger
     from compiler_gym.wrappers.time_limit import TimeLimit
     from compiler_gym.wrappers.validation import ValidateBenchmarkAfterEveryStep
@@ -35,6 +37,7 @@ __all__ = [
     "ActionMask",
     "ActionWrapper",
     "AutophaseNorm",
+    "BestSoFar",
     "CommandlineWithTerminalAction",
     "CompilerEnvWrapper",
     "ConstrainedCommandline",
@@ -45,12 +48,15 @@ __all__ = [
     "ForkOnStep",
     "IterateOverBenchmarks",
     "LastActions",
+    "LogReward",
+    "Macros",
     "ObservationWrapper",
     "RandomOrderBenchmarks",
     "RewardWrapper",
     "RuntimePointEstimateReward",
     "SynchronousSqliteLogger",
     "TimeLimit",
+    "UndoLarger",
     "ValidateBenchmarkAfterEveryStep",
 ]
 
@@ -60,6 +66,7 @@ _MODULES = {
     "ActionMask": "observations",
     "ActionWrapper": "core",
     "AutophaseNorm": "observations",
+    "BestSoFar": "rewards",
     "CommandlineWithTerminalAction": "commandline",
     "CompilerEnvWrapper": "compiler_env_wrapper",
     "ConstrainedCommandline": "commandline",
@@ -70,12 +77,15 @@ _MODULES = {
     "ForkOnStep": "fork",
     "IterateOverBenchmarks": "datasets",
     "LastActions": "observations",
+    "LogReward": "rewards",
+    "Macros": "commandline",
     "ObservationWrapper": "core",
     "RandomOrderBenchmarks": "datasets",
     "RewardWrapper": "core",
     "RuntimePointEstimateReward": "llvm",
     "SynchronousSqliteLogger": "sqlite_logger",
     "TimeLimit": "time_limit",
+    "UndoLarger": "fork",
     "ValidateBenchmarkAfterEveryStep": "validation",
 }
 

@@ -1,4 +1,4 @@
-"""Wrappers that add an action to, or remove actions from, command line action spaces."""
+"""Wrappers that add actions to, or remove actions from, command line action spaces."""
 
 from abc import abstractmethod
 from collections.abc import Iterable
@@ -207,3 +207,29 @@ class ConstrainedCommandline(_DerivedCommandline, ActionWrapper):
     @override
     def actions(self) -> list[int]:
         return [self.reverse_action(action) for action in self.env.actions]
+
+
+class Macros(ConstrainedCommandline):
+    """Offers short sequences of passes as actions, in place of single passes.
+
+    An episode of few macros reaches as far as one of many passes, and a learner chooses among good
+    sequences only. A macro is one action for limits of time and of steps, and its name is the names
+    of its passes, joined by commas.
+
+    Args:
+        env: An environment with an action space of command lines.
+        sequences: The flags or names of the actions of each macro.
+
+    Raises:
+        UnknownNameError: If there is no such action. It is a KeyError and a ValueError.
+        ValueError: If a sequence is given twice or is empty, or none is.
+        TypeError: If the action space is of another kind.
+    """
+
+    def __init__(self, env: CompilerEnv, sequences: Iterable[Iterable[str]]):
+        named = {",".join(each): each for each in map(tuple, sequences)}
+        space = getattr(env, "action_space", None)
+        if isinstance(space, Commandline):  # The class above refuses others.
+            longer = {name: each for name, each in named.items() if len(each) != 1}
+            env.action_space = space.with_macros(longer)
+        super().__init__(env, named)

@@ -22,7 +22,7 @@ MARK = re.compile(r"^<!-- (\w+) of ([\w-]+) -->$", re.M)
 VARIANTS = [
     id
     for id in compiler_gym.COMPILER_GYM_ENVS
-    if re.fullmatch(r"llvm-(?!v0|inline|regalloc).*", id)
+    if re.fullmatch(r"llvm-(?!v0|inline|regalloc|pieces).*", id)
 ]
 
 

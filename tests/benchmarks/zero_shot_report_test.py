@@ -10,6 +10,7 @@ from benchmarks import zero_shot_report
 from benchmarks.zero_shot import experiment as experiments
 from benchmarks.zero_shot import methods, tables, task, training
 from benchmarks.zero_shot.policies import Trained
+from compiler_gym.tuning.policies.pieces_env import pieces
 from compiler_gym.tuning.policies.policy import COST, Policy, costs_of
 from compiler_gym.util.runfiles_path import runfiles_path
 
@@ -33,14 +34,14 @@ def played(setting, actions, wrappers=()):
 
 
 def test_pieces_begin_with_the_shipped_sequence():
-    cut = task.pieces()
+    cut = pieces()
     assert sum(cut[:9], ()) == Policy.load("sequence").sequences[0]
     assert max(map(len, cut)) * 9 == task.PASSES
     assert len(set(cut)) == len(cut)
 
 
 def test_observations_and_rewards_of_pieces():
-    setting = task.with_sequences(task.pieces())
+    setting = task.with_sequences(pieces())
     seen, rewards, actions, ratio = played(setting, [0, 0, 1], setting.shaping)
     assert len(actions) == 15
     assert rewards.sum() == pytest.approx(np.log(ratio))
@@ -93,7 +94,7 @@ def test_experiment(experiment, tmp_path, monkeypatch):
 def test_imitation_repeats_the_best_sequence(monkeypatch):
     sequences = Policy.load("coreset").sequences[1:4]
     monkeypatch.setattr(Policy, "load", lambda _: Policy(sequences, {}))
-    setting = task.with_sequences(task.pieces())
+    setting = task.with_sequences(pieces())
     ((run, layers),) = training.imitate(setting, [PROGRAM], 1, seed=0)
     assert run == sum(map(len, sequences))
     found = setting.judge(Trained(layers), [PROGRAM], 0, deterministic=True)

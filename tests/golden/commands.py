@@ -1,6 +1,6 @@
 """Help of the commands, typical output, and their answers to mistakes.
 
-    bazel run //tests/golden:commands
+    bazel run //tests/golden:record_commands
 
 records them again. See the difference with ``git diff tests/golden``. To add a command line, write
 it into a file of ``commands/`` and record them all.

@@ -7,7 +7,7 @@ import pytest
 from tests.golden import agent_tools
 from tests.golden.commands import FILES, Session
 
-_RENEW = "If that is meant, record it again: bazel run //tests/golden:commands"
+_RENEW = "If that is meant, record it again: bazel run //tests/golden:record_commands"
 
 
 def check(path, text):

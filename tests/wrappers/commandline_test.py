@@ -2,7 +2,7 @@
 
 import pytest
 
-from compiler_gym.wrappers import CommandlineWithTerminalAction, ConstrainedCommandline
+from compiler_gym.wrappers import CommandlineWithTerminalAction, ConstrainedCommandline, Macros
 from tests.service.toy_service import make_toy_env
 
 
@@ -94,3 +94,26 @@ def test_names_of_actions(small, inside_out):
     assert done
     assert info["terminal_action"]
     assert env.actions == [1]
+
+
+class TestMacros:
+    SEQUENCES = (["mem2reg", "dce"], ["simplifycfg"], ["mem2reg", "gvn"])
+
+    def test_steps(self, small):
+        env = Macros(small, self.SEQUENCES)
+        env.reset(observation_space="IrSha1")
+        assert env.action_space.names == ["mem2reg,dce", "function(simplifycfg)", "mem2reg,gvn"]
+        with small.fork() as plain:
+            expected = plain.multistep([plain.action_space[each] for each in self.SEQUENCES[0]])[0]
+        assert env.step(0)[0] == expected
+        env.step(env.action_space["simplifycfg"])
+        assert env.actions == [0, 1]
+        assert env.commandline().count("mem2reg") == 1
+
+    @pytest.mark.parametrize(
+        ("sequences", "message"),
+        [([["mem2reg", "gnv"]], "gvn"), ([[]], "no action"), ([], "at least one")],
+    )
+    def test_wrong_sequences(self, small, sequences, message):
+        with pytest.raises(ValueError, match=message):
+            Macros(small, sequences)

@@ -1,0 +1,31 @@
+import gymnasium
+
+import compiler_gym
+from compiler_gym.tuning.policies.pieces_env import pieces
+
+ID = "llvm-pieces-ic-v0"
+
+
+def test_episodes_never_get_worse():
+    with compiler_gym.make(ID, benchmark="benchmark://kernels-v0/sha256") as env:
+        assert env.action_space.n == len(pieces()) + 1
+        assert env.reset().shape == (56,)
+        size, undone = env.observation["IrInstructionCount"], 0
+        for action in range(len(pieces())):
+            *_, done, info = env.step(action)
+            after = env.observation["IrInstructionCount"]
+            assert after <= size
+            assert not done
+            size, undone = after, undone + info["undone"]
+        assert undone
+        *_, done, info = env.step(env.action_space["end-of-episode"])
+        assert done
+        assert info["terminal_action"]
+        assert env.validate().okay()
+
+
+def test_from_gymnasium():
+    with gymnasium.make(ID, max_episode_steps=2) as env:
+        observation, _ = env.reset(seed=1)
+        assert env.observation_space.contains(observation)
+        assert [env.step(0)[3] for _ in range(2)] == [False, True]

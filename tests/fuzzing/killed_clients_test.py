@@ -9,7 +9,7 @@ import random
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from multiprocessing.connection import Connection
@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from compiler_gym.service import ClientServiceCompilerEnv
 from tests.fuzzing.fuzzing import SECONDS, SEED
 from tests.processes import descendants, is_running, wait_until
 from tests.service import killed_client
@@ -113,12 +114,14 @@ def watch(address: str, is_over: threading.Event) -> int:
     return episodes
 
 
-def settled(usage: Callable[[], tuple[int, int]]) -> tuple[int, int]:
-    """Returns what there is as soon as it has not changed for a while."""
-    last, since = usage(), time.monotonic()
+def settled_processes(service: ServiceProgram, observer: ClientServiceCompilerEnv) -> int:
+    """Returns the number of processes when only the observer has a session and nothing changes."""
+    # To count the sessions starts one, after which the service makes another in advance.
+    wait_until(lambda: open_sessions(observer.service) == 1)
+    last, since = len(descendants(service.pid)), time.monotonic()
     while time.monotonic() - since < _WATCH_SECONDS:
         time.sleep(0.1)
-        if (now := usage()) != last:
+        if (now := len(descendants(service.pid))) != last:
             last, since = now, time.monotonic()
     return last
 
@@ -139,21 +142,16 @@ def test_killed_clients(tmp_path):
         killer = Killer(tmp_path, service.address)
         is_over = threading.Event()
         with make_toy_env(service=service.address) as observer, ThreadPoolExecutor(1) as pool:
-
-            def usage() -> tuple[int, int]:
-                return open_sessions(observer.service), len(descendants(service.pid))
-
             observer.reset(benchmark=HELLO)
             killer.kill(iter(range(WARM_UP_CLIENTS)))
-            sessions, processes = settled(usage)
-            assert sessions == 1  # That of the observer.
+            processes = settled_processes(service, observer)
             bystander = pool.submit(watch, service.address, is_over)
             try:
                 killer.kill(numbers())
             finally:
                 is_over.set()
             assert bystander.result() > 0
-            wait_until(lambda: settled(usage) <= (sessions, processes))
+            wait_until(lambda: settled_processes(service, observer) <= processes)
         left = [service.pid, *descendants(service.pid)]
         service.stop()
         wait_until(lambda: not any(map(is_running, left)))

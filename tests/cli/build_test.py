@@ -19,7 +19,7 @@ from compiler_gym.util import llvm_tools
 from tests.cli.conftest import UNIT, command
 from tests.processes import descendants, is_running, wait_until
 
-UNITS = 8
+UNITS = 4
 
 _MAKEFILE = """
 OBJECTS = $(patsubst %.c,%.o,$(wildcard *.c))
@@ -34,7 +34,7 @@ program: $(OBJECTS)
 @pytest.fixture(name="folder")
 def fixture_folder(environment):
     """A program of several units, and its output in a file."""
-    calls = [f"unit_{number}({number})" for number in range(UNITS)]
+    calls = [f"unit_{number % UNITS}({number})" for number in range(2 * UNITS)]
     for number in range(UNITS):
         (environment / f"unit{number}.c").write_text(UNIT.replace("NUMBER", str(number)))
     declarations = "".join(f"unsigned unit_{number}(unsigned);\n" for number in range(UNITS))
@@ -54,7 +54,7 @@ def printed(program="./program"):
 
 
 CHECK = ("--check", "./program | cmp - expected")
-FEW = ("--evaluations", "12", "--jobs", "2")
+FEW = ("--evaluations", "6", "--jobs", "2")
 MAKE = ("--", "make", "-j2")
 
 
@@ -171,7 +171,7 @@ def fixture_planted(folder, monkeypatch):
         if path.name != "clang":
             (folder / "prefix" / "bin" / path.name).symlink_to(path)
     (folder / "wrong.txt").write_text(
-        "unsigned unit_5(unsigned x) { return x; }\nunsigned more_5(unsigned x) { return x; }\n"
+        "unsigned unit_3(unsigned x) { return x; }\nunsigned more_3(unsigned x) { return x; }\n"
     )
     script = folder / "prefix" / "bin" / "clang"
     wrong = f"{llvm_tools.clang_path()} -Oz -x c -c {folder}/wrong.txt -o"
@@ -179,7 +179,7 @@ def fixture_planted(folder, monkeypatch):
     script.write_text(
         '#!/bin/sh\ncase "$*" in *-disable-lsr*.bc*-o*)\n  for word; do\n'
         '    [ "$last" = -o ] && output=$word; last=$word\n'
-        '    case "$word" in *.bc) grep -q more_5 "$word" && is_wrong=1;; esac\n  done\n'
+        '    case "$word" in *.bc) grep -q more_3 "$word" && is_wrong=1;; esac\n  done\n'
         f'  [ "$is_wrong" ] && exec {wrong} "$output" -fstack-size-section;;\n'
         f'esac\nexec {llvm_tools.clang_path()} "$@"\n'
     )
@@ -191,7 +191,7 @@ def fixture_planted(folder, monkeypatch):
 def test_a_unit_that_makes_the_program_larger_is_taken_back(run, planted):
     # The object file is smaller, but what it calls is in an archive that is not linked otherwise.
     (planted / "big.txt").write_text(
-        "char table[5000] = {1};\n" + (planted / "unit5.c").read_text().replace("_5", "_big")
+        "char table[5000] = {1};\n" + (planted / "unit3.c").read_text().replace("_3", "_big")
     )
     big = [llvm_tools.clang_path(), "-Oz", "-x", "c", "-c", "big.txt", "-o", "big.obj"]
     subprocess.run(big, check=True)
@@ -199,7 +199,7 @@ def test_a_unit_that_makes_the_program_larger_is_taken_back(run, planted):
     (planted / "wrong.txt").write_text(
         "".join(
             f"unsigned {name}_big(unsigned);\n"
-            f"unsigned {name}_5(unsigned x) {{ return {name}_big(x); }}\n"
+            f"unsigned {name}_3(unsigned x) {{ return {name}_big(x); }}\n"
             for name in ("unit", "more")
         )
     )
@@ -207,8 +207,8 @@ def test_a_unit_that_makes_the_program_larger_is_taken_back(run, planted):
     (planted / "Makefile").write_text(makefile.replace("$^ -o", "$^ libbig.a -o"))
     done = run("build", "--evaluations", "3", *CHECK, *MAKE)
     assert "program would be larger, or lose exported symbols: looking" in done.stderr
-    assert "taking clang's object files of unit5.c\n" in done.stderr
-    said = "As clang makes it, since a linked file is larger otherwise: unit5.c"
+    assert "taking clang's object files of unit3.c\n" in done.stderr
+    said = "As clang makes it, since a linked file is larger otherwise: unit3.c"
     assert said in done.stdout.splitlines() and done.stdout.endswith("Check: passed.\n")
     first, heads, row, *_ = done.stdout.splitlines()
     assert first.startswith("Bytes of linked files") and heads.startswith("linked ")
@@ -239,7 +239,7 @@ def test_exported_weak_symbols(run, environment, options):
         "library.so: library.o\n\t$(CXX) -shared $< -o $@\n"
         "library.o: library.cc\n\t$(CXX) -Oz -fPIC -fno-exceptions -c $<\n"
     )
-    done = run("build", "--evaluations", "20", "--json", *options, "--", "make", "-B")
+    done = run("build", "--evaluations", "12", "--json", *options, "--", "make", "-B")
     (linked,) = json.loads(done.stdout)["linked"]
     assert linked["loaded"] < linked["loaded_before"]
     if options:
@@ -250,22 +250,22 @@ def test_exported_weak_symbols(run, environment, options):
 
 def test_a_planted_miscompile_is_found(run, planted, monkeypatch):
     done = run("build", "--evaluations", "3", "--lock", "size.lock", *CHECK, *MAKE)
-    assert "it fails with unit5.c: looking for decisions" in done.stderr
-    said = "Left out of unit5.c, as the check fails with it: options: -disable-lsr"
+    assert "it fails with unit3.c: looking for decisions" in done.stderr
+    said = "Left out of unit3.c, as the check fails with it: options: -disable-lsr"
     assert said in done.stdout.splitlines() and done.stdout.count("Left out") == 1
     assert done.stdout.endswith("Check: passed.\n")
     units = json.loads((planted / "size.lock").read_text())["units"]
     left_out = {each["source"]: each["left_out"] for each in units if each["left_out"]}
-    assert left_out == {"unit5.c": ["options: -disable-lsr"]}
+    assert left_out == {"unit3.c": ["options: -disable-lsr"]}
     assert printed() == (planted / "expected").read_text()
     # Builds without the lock file neither use the wrong result again nor find another like it.
-    cc = (compilers()["CC"], "-Oz", "-c", "unit5.c", "-o")
+    cc = (compilers()["CC"], "-Oz", "-c", "unit3.c", "-o")
     monkeypatch.setenv("COMPILER_GYM_LOG", "log")
     monkeypatch.setenv("COMPILER_GYM_EVALUATIONS", "9")
     for kind in ("search", "kept"):
         subprocess.run([*cc, "again.o"], check=True)
         assert read_log(planted / "log")[-1].kind == kind
-        objects = {*planted.glob("[mu]*.o")} - {planted / "unit5.o"} | {planted / "again.o"}
+        objects = {*planted.glob("[mu]*.o")} - {planted / "unit3.o"} | {planted / "again.o"}
         subprocess.run([llvm_tools.clang_path(), *sorted(objects), "-o", "again"], check=True)
         assert printed("./again") == (planted / "expected").read_text()
     # The lock file alone makes the same, which is right.

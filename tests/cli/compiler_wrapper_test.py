@@ -46,7 +46,7 @@ int second(int x) { return work(twice(x)) - first(x); }
 def fixture_folder(environment, monkeypatch):
     (environment / "unit.c").write_text(_SOURCE)
     (environment / "limit.h").write_text("#define LIMIT 100\n")
-    monkeypatch.setenv("COMPILER_GYM_EVALUATIONS", "12")
+    monkeypatch.setenv("COMPILER_GYM_EVALUATIONS", "4")
     monkeypatch.setenv("COMPILER_GYM_LOG", str(environment / "log"))
     return environment
 
@@ -85,7 +85,7 @@ def test_units_become_smaller_once(folder):
     before, after = (each.loaded for each in sizes)
     assert after < before
     ((said_before, said_after, used, _, *rest),) = log()
-    assert [int(said_before), int(said_after), used, *rest] == [before, after, "12", "unit.o", ""]
+    assert [int(said_before), int(said_after), used, *rest] == [before, after, "4", "unit.o", ""]
     # The second time, what was found is taken.
     contents = (folder / "unit.o").read_bytes()
     (folder / "unit.o").unlink()
@@ -179,6 +179,7 @@ def test_another_level_and_objective_for_all(folder, monkeypatch):
 
 def test_fewest_instructions(folder, monkeypatch):
     monkeypatch.setenv("COMPILER_GYM_OBJECTIVE", "instructions")
+    monkeypatch.setenv("COMPILER_GYM_EVALUATIONS", "12")
     monkeypatch.setenv("COMPILER_GYM_BUDGET", "1m")
     # For size, clang makes a push and a pop of each constant.
     constants = (f"int f{number}(void) {{ return {number + 2}; }}" for number in range(30))
@@ -208,7 +209,7 @@ def compiled(name="unit.o"):
 
 
 def test_equal_bytes_with_any_number_of_jobs_in_two_caches(folder, monkeypatch):
-    monkeypatch.setenv("COMPILER_GYM_EVALUATIONS", effort("16", "30"))
+    monkeypatch.setenv("COMPILER_GYM_EVALUATIONS", effort("8", "30"))
     results = set()
     with served_slots(3, folder) as served:
         for cache, makeflags in (("one", ""), ("two", served.makeflags)):
@@ -228,7 +229,7 @@ def test_only_kept_objects_and_memories_are_left_in_the_cache(folder):
     files.remove(memory)
     assert sorted(path.suffix for path in files) == [".json", ".o"]
     facts = json.loads(next(path for path in files if path.suffix == ".json").read_text())
-    assert facts["decisions"] and facts["tried"] == facts["evaluations"] == 12
+    assert facts["decisions"] and facts["tried"] == facts["evaluations"] == 4
     assert facts["after"] < facts["before"] and facts["objective"] == "all"
     (folder / "unit.o").unlink()
     subprocess.run(facts["command"], check=True)
@@ -255,13 +256,13 @@ def test_results_are_minimised(folder, monkeypatch):
 
 def test_better_results_replace_worse_ones(folder, monkeypatch):
     outcomes = []
-    for evaluations in (1, 12, 3, 12):
+    for evaluations in (1, 4, 3, 4):
         monkeypatch.setenv("COMPILER_GYM_EVALUATIONS", str(evaluations))
         outcomes.append(compiled())
     assert [words[0] for words in all_lines()] == ["search", "search", "kept", "kept"]
     assert outcomes[0] != outcomes[1] == outcomes[2] == outcomes[3]
     # A search that the clock ended is kept for builds with as little time, and for no others.
-    monkeypatch.setenv("COMPILER_GYM_EVALUATIONS", "16")
+    monkeypatch.setenv("COMPILER_GYM_EVALUATIONS", "6")
     for budget, kind in (("0s", "search"), ("0s", "kept"), ("60s", "search"), ("1s", "kept")):
         monkeypatch.setenv("COMPILER_GYM_BUDGET", budget)
         best = compiled()
@@ -354,7 +355,8 @@ def test_signals_reach_clang(folder):
     assert not (folder / "x.o").exists()
 
 
-def test_units_whose_assembly_reads_files_are_not_kept(folder):
+def test_units_whose_assembly_reads_files_are_not_kept(folder, monkeypatch):
+    monkeypatch.setenv("COMPILER_GYM_EVALUATIONS", "1")
     blob = '__asm__(".globl blob\\nblob:\\n.%s \\"blob.txt\\"\\n");\n'
     for directive, text in (("incbin", "{}"), ("include", '.ascii "{}"\n')):
         (folder / "unit.c").write_text(_SOURCE + blob % directive)
@@ -430,7 +432,7 @@ def test_programs_of_several_languages(folder, monkeypatch):
         if compiler == "plain":
             monkeypatch.setenv("COMPILER_GYM_EVALUATIONS", "0")
         else:
-            monkeypatch.setenv("COMPILER_GYM_EVALUATIONS", effort("4", "60"))
+            monkeypatch.setenv("COMPILER_GYM_EVALUATIONS", effort("2", "60"))
         for name in ("unit.c", "thrower.cc", "main.cc"):
             compile("-Os", "-c", name, function="cc" if name == "unit.c" else "cxx")
         compile("unit.o", "thrower.o", "main.o", "-o", compiler, function="cxx")

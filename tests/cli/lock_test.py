@@ -42,7 +42,7 @@ def fixture_folder(environment, place, monkeypatch):
     write_project(folder)
     monkeypatch.chdir(folder)
     monkeypatch.setenv("COMPILER_GYM_CACHE", str(place / "cache"))
-    monkeypatch.setenv("COMPILER_GYM_EVALUATIONS", "12")
+    monkeypatch.setenv("COMPILER_GYM_EVALUATIONS", "4")
     monkeypatch.setenv("COMPILER_GYM_LOG", str(folder / "log"))
     return folder
 
@@ -202,7 +202,7 @@ def test_update_drops_missing_sources(run, fails, folder, monkeypatch):
     assert re.search(r"^src/two\.c +\d+ +\d+ +[\d.]+% +\d+ +0$", done.stdout, re.M)
     assert re.search(r"^2 units: \d+, where clang makes \d+\.$", done.stdout, re.M)
     done = run("lock", "explain", "size.lock", "one.c")
-    assert done.stdout.startswith("one.c -Oz\n  ") and "12 evaluations" in done.stdout
+    assert done.stdout.startswith("one.c -Oz\n  ") and "4 evaluations" in done.stdout
     assert re.search(r"^  (options|passes|calls|functions): ", done.stdout, re.M)
     assert max(map(len, done.stdout.splitlines())) <= 80
     assert "There is no unit 'on.c'. Did you mean one.c?" in fails(

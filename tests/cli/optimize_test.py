@@ -93,7 +93,7 @@ def test_a_program_becomes_smaller_and_still_works(run, environment, loop_c):
 
 def test_equal_bytes_with_any_number_of_jobs(run, environment, loop_c, monkeypatch):
     results = []
-    evaluations = effort(12, 60)
+    evaluations = effort(6, 60)
     for jobs in (1, 4):
         monkeypatch.setenv("COMPILER_GYM_CACHE", str(environment / f"cache-{jobs}"))
         done = run(
@@ -296,7 +296,7 @@ def test_ctrl_c_writes_the_best_and_cleans_up(interrupt, loop_c, tmp_path, monke
 
 def test_a_limit_on_time(run, environment, loop_c):
     asked = ("optimize", "loop.c", "--json", "--run", "{}", "--evaluations")
-    (result,) = json.loads(run(*asked, "10", "--max-slowdown", "1000").stdout)
+    (result,) = json.loads(run(*asked, "4", "--max-slowdown", "1000").stdout)
     assert result["saved"] > 0 and result["checked"]
     assert 0.1 < result["slowdown"]["low"] <= result["slowdown"]["ratio"] < 1000
     # Nothing is ten times as fast, so that of clang is left.

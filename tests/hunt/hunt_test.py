@@ -145,7 +145,7 @@ def test_sanitizers_report_their_own_kind_of_error(hunt, program_c):
       printf("""
     text = program_c.read_text().replace("printf(", use, 1)
     program_c.write_text(f"#include <stdlib.h>\n{text}")
-    _, (finding,), _ = hunt(around("miscompiling"), program=program_c)
+    _, (finding,), _ = hunt("adce,miscompiling", program=program_c, reduce_seconds=1)
     assert finding.guards[:2] == ["O0", "O1"]
     assert not {"address", "memory"} & {*finding.guards}
 
@@ -167,7 +167,7 @@ def test_programs_that_are_wrong_themselves_are_no_findings(hunt, tmp_path):
 
 
 def test_unstable_result_is_found(hunt, tmp_path, program_c):
-    _, (finding,), _ = hunt(around("wavering"), program=program_c)
+    _, (finding,), _ = hunt("adce,wavering", program=program_c, reduce_seconds=1)
     assert (finding.kind, finding.guilty) == ("unstable result", "wavering")
     assert finding.passes == ["function(wavering)"]
     assert run_script(tmp_path / "hunt" / "findings" / finding.name) == 0

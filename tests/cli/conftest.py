@@ -49,7 +49,7 @@ def environment(tmp_path, monkeypatch):
 def fixture_prepared():
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
-        return PreparedInterpreter()
+        return PreparedInterpreter("compiler_gym.cli.app", "compiler_gym.envs.llvm.llvm_env")
 
 
 @pytest.fixture(name="run")

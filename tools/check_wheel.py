@@ -7,7 +7,7 @@ programs themselves.
 import json
 import re
 import tempfile
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -55,9 +55,10 @@ def check(path: Path, link_line: Sequence[str]) -> list[str]:
         problems += unlisted(link_line, listed)
         problems += _unlisted_copies(wheel, listed)
         bundled = {program.name for program in programs}
+        packages_of = _packages_of_copies(bundled)
         for program in programs:
             place = program.relative_to(folder)
-            packages = _packages_of_copy(program.name)
+            packages = packages_of[program.name]
             if packages and not packages & listed.keys():
                 problems.append(f"{place} is of {packages}, which the bill of materials lacks")
             problems += [
@@ -102,15 +103,29 @@ def _name(package: third_party.Component) -> str:
     return f"{package.name} {package.version}"
 
 
-def _packages_of_copy(name: str) -> set[str]:
-    """Returns the Debian packages that a program or library in a wheel may be a copy from."""
+def _packages_of_copies(names: Iterable[str]) -> dict[str, set[str]]:
+    """Returns the Debian packages that programs and libraries in a wheel may be copies from.
+
+    All are looked up at once, because dpkg reads the lists of all packages each time.
+    """
+    originals = {name: _originals(name) for name in names}
+    every = [path for paths in originals.values() for path in paths]
+    owners = third_party.owners_of(every)
+    packages = {each.name: _name(each) for each in third_party.debian_components(every)}
+    return {
+        name: {packages[owners[path.resolve()]] for path in paths}
+        for name, paths in originals.items()
+    }
+
+
+def _originals(name: str) -> list[Path]:
+    """Returns the files of Debian that a program or library in a wheel may be a copy of."""
     name = _HASH.sub("", name)
     # They have the name of a library, and none of its code.
     if name in installed_llvm.STAND_INS:
-        return set()
+        return []
     found = [path for source in _SOURCES for path in Path("/").glob(f"{source}/{name}")]
-    originals = [path for path in found if path.is_file()]
-    return {_name(package) for package in third_party.debian_components(originals)}
+    return [path for path in found if path.is_file()]
 
 
 def _needed(program: Path) -> set[str]:

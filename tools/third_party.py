@@ -87,15 +87,15 @@ def shared_libraries_of(programs: Iterable[Path], leaves: Sequence[str] = ()) ->
     return found
 
 
-def debian_components(libraries: Iterable[Path]) -> list[Component]:
-    """Returns the Debian packages of libraries.
+def owners_of(libraries: Iterable[Path]) -> dict[Path, str]:
+    """Returns the names of the Debian packages of libraries, by their resolved paths.
 
     Raises:
         SystemExit: A library belongs to no package: nobody knows its licence.
     """
     paths = sorted({str(library.resolve()) for library in libraries})
     if not paths:
-        return []
+        return {}
     # Packages may name the folder as it was before /lib became a link to /usr/lib. One of the two
     # names is unknown then, and the exit code is 1.
     command = ["dpkg", "--search", *paths, *(path.removeprefix("/usr") for path in paths)]
@@ -103,12 +103,24 @@ def debian_components(libraries: Iterable[Path]) -> list[Component]:
     # Several packages may have the same file: "one, two: /place", each with ":amd64" or without.
     owned = (line.split(": ", 1) for line in lines)
     owners = {place: re.split("[:,]", owner)[0] for owner, place in owned}
-    names = set()
+    names = {}
     for path in paths:
         owner = owners.get(path) or owners.get(path.removeprefix("/usr"))
         if owner is None:
             raise SystemExit(f"expected a library of a Debian package, got {path}: whose is it?")
-        names.add(owner)
+        names[Path(path)] = owner
+    return names
+
+
+def debian_components(libraries: Iterable[Path]) -> list[Component]:
+    """Returns the Debian packages of libraries.
+
+    Raises:
+        SystemExit: A library belongs to no package: nobody knows its licence.
+    """
+    names = set(owners_of(libraries).values())
+    if not names:
+        return []
     query = ["dpkg-query", "--show", "--showformat=${Package} ${Version}\\n"]
     components = []
     for line in output_of(*query, *sorted(names)).splitlines():

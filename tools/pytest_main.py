@@ -14,6 +14,11 @@ if __name__ == "__main__":
         "--strict-markers",
         "-p",
         "no:cacheprovider",
+        # Plugins of libraries, which no test uses.
+        "-p",
+        "no:anyio",
+        "-p",
+        "no:platformdirs",
         "--import-mode=importlib",
     ]
     if "XML_OUTPUT_FILE" in os.environ:  # Set by Bazel; holds one result for each test function.

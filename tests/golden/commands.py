@@ -71,7 +71,9 @@ class Session:
         python_path = os.pathsep.join(sys.path)
         self._environment |= {"COLUMNS": "80", "PYTHONPATH": python_path}
         os.environ["PYTHONPATH"] = python_path
-        self._interpreter = PreparedInterpreter("compiler_gym.cli.app", "compiler_gym.envs.llvm")
+        self._interpreter = PreparedInterpreter(
+            "compiler_gym.cli.app", "compiler_gym.cli.optimize", "compiler_gym.envs.llvm"
+        )
         for name, text in _FILES.items():
             path = self._folder / name
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -37,7 +37,7 @@ SEARCHES = {
 LEARNT, LEARNT_REWARD = "learnt evictions for spill cost", "SpillCostNorm"
 LEVELS = ("-Oz", "-O3")
 # Shorter runs are repeated for one measurement.
-_SAMPLE_SECONDS = 0.05
+SAMPLE_SECONDS = 0.05
 
 
 def variants(
@@ -92,7 +92,7 @@ def measure(
             if error := workload.check(programs[each]):
                 raise ValueError(f"{uri}, {each}: {error}")
         first, *others = objects
-        repeats = int(_SAMPLE_SECONDS / workload.seconds(programs[first])) + 1
+        repeats = int(SAMPLE_SECONDS / workload.seconds(programs[first])) + 1
 
         def seconds(program: Path) -> float:
             return sum(workload.seconds(program) for _ in range(repeats))

@@ -117,8 +117,8 @@ DEFINE_validator(verify, &validateVerification);
 
 namespace compiler_gym::llvm_service {
 
-SessionSettings settingsOfFlags() {
-  SessionSettings settings;
+LlvmSettings settingsOfFlags() {
+  LlvmSettings settings;
   if (!FLAGS_ir2vec_vocabulary.empty()) {
     // The flag has been validated. If the file has disappeared since, sessions have no vocabulary.
     static_cast<void>(settings.setIr2vecVocabulary(FLAGS_ir2vec_vocabulary));

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "llvm_service/SessionSettings.h"
+#include "llvm_service/LlvmSettings.h"
 #include "llvm_service/costs/BaselineFile.h"
 
 DECLARE_string(game);
@@ -19,7 +19,7 @@ DECLARE_string(baseline_cache);
 namespace compiler_gym::llvm_service {
 
 /// The initial settings of sessions, without verification. Call it once, because it may load files.
-SessionSettings settingsOfFlags();
+LlvmSettings settingsOfFlags();
 
 /// The persistent file of costs; null if there is none.
 std::shared_ptr<const BaselineFile> openBaselineFile();

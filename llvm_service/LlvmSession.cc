@@ -19,7 +19,7 @@ struct Shared {
   std::shared_ptr<SharedCosts> costs = std::make_shared<SharedCosts>();
   std::shared_ptr<const BaselineFile> baselineFile = openBaselineFile();
   // The initial settings of sessions.
-  SessionSettings settings = settingsOfFlags();
+  LlvmSettings settings = settingsOfFlags();
 };
 
 // Created at the first use, after the flags have been parsed.

@@ -35,7 +35,7 @@ class LlvmSession final : public CompilationSession {
   [[nodiscard]] grpc::Status computeObservation(const ObservationSpace& observationSpace,
                                                 Event& observation) final;
 
-  /// Knows llvm.{set,get}_target_triple, those of SessionSettings, and those of the game.
+  /// Knows llvm.{set,get}_target_triple, those of LlvmSettings, and those of the game.
   [[nodiscard]] grpc::Status handleSessionParameter(const std::string& key,
                                                     const std::string& value,
                                                     std::optional<std::string>& reply) final;
@@ -62,7 +62,7 @@ class LlvmSession final : public CompilationSession {
 
   const GameRules& rules_;
   const ActionList* actions_ = nullptr;
-  SessionSettings settings_;
+  LlvmSettings settings_;
   // The program as the benchmark has it, whatever the target.
   std::shared_ptr<const Program> program_;
   // Empty for the target that the program names.

@@ -41,13 +41,13 @@ def missing(names: set[str]) -> list[str]:
 
 def test_everything_named_exists():
     names = names_in((ROOT / "docs/contributing/architecture.md").read_text(encoding="utf-8"))
-    assert "compiler_gym/service/runtime/session/" in names
+    assert "compiler_gym/service/runtime/worker/" in names
     assert "llvm_service/observations/Observations.def" in names
     assert missing(names) == []
 
 
 def test_missing_names_are_found():
-    text = "`server/Gone.cc`, `gone/`, `docs/gone.md` beside `session/Session.cc` and `proto/`\n"
+    text = "`server/Gone.cc`, `gone/`, `docs/gone.md` beside `worker/WorkerLoop.cc` and `proto/`\n"
     picture = "     | RpcService.cc ----> GoneService.cc |\n"
     assert missing(names_in(text + picture)) == [
         "GoneService.cc",

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "llvm_service/Compilation.h"
-#include "llvm_service/SessionSettings.h"
+#include "llvm_service/LlvmSettings.h"
 #include "llvm_service/actions/ActionSpaces.h"
 #include "llvm_service/observations/Observation.h"
 #include "llvm_service/observations/Spaces.h"
@@ -50,7 +50,7 @@ class Game {
   /// @param actionsLeft The actions left in this step, including this one. The program is only
   ///     needed after the last one, whose outcome may include those of the others.
   [[nodiscard]] virtual grpc::Status apply(size_t index, int actionsLeft,
-                                           const SessionSettings& settings, Outcome& outcome) = 0;
+                                           const LlvmSettings& settings, Outcome& outcome) = 0;
 
   /// Finds the compilation that an observation is about. Does the work that apply() has deferred.
   [[nodiscard]] virtual grpc::Status view(const Observation& observation, View& view) = 0;
@@ -63,7 +63,7 @@ class Game {
   /// Handles a parameter of this game. Leaves the reply unset for other parameters.
   [[nodiscard]] virtual grpc::Status handleParameter(const std::string& /*key*/,
                                                      const std::string& /*value*/,
-                                                     const SessionSettings& /*settings*/,
+                                                     const LlvmSettings& /*settings*/,
                                                      std::optional<std::string>& /*reply*/) {
     return grpc::Status::OK;
   }

@@ -26,7 +26,7 @@ Action forgetAfter(Action action) {
 }
 
 // True if the module is verified after actions that changed it.
-bool isVerified(const Action& action, const SessionSettings& settings) {
+bool isVerified(const Action& action, const LlvmSettings& settings) {
   // An action that needs further options of opt is not LLVM's, and may be the first pass of its
   // author.
   const bool isForeign = !action.options.empty();
@@ -51,7 +51,7 @@ const GameRules& passGame() {
   return rules;
 }
 
-Status PassGame::run(const Action& action, const SessionSettings& settings, bool& changed) {
+Status PassGame::run(const Action& action, const LlvmSettings& settings, bool& changed) {
   RETURN_IF_ERROR(compilation_->apply(action, changed));
   if (!isVerified(action, settings)) return Status::OK;
   const Status status = compilation_->verify();
@@ -60,7 +60,7 @@ Status PassGame::run(const Action& action, const SessionSettings& settings, bool
              : Status(status.error_code(), "After " + action.name + ", " + status.error_message());
 }
 
-Status PassGame::apply(size_t index, int actionsLeft, const SessionSettings& settings,
+Status PassGame::apply(size_t index, int actionsLeft, const LlvmSettings& settings,
                        Outcome& outcome) {
   // Clients can ask for the changes of the last action in a step, so the state before it is
   // recorded, too.
@@ -83,7 +83,7 @@ Status PassGame::view(const Observation& observation, View& view) {
   return Status::OK;
 }
 
-Status PassGame::applyBaseline(const std::string& value, const SessionSettings& settings,
+Status PassGame::applyBaseline(const std::string& value, const LlvmSettings& settings,
                                std::optional<std::string>& reply) {
   if (value != "-Oz" && value != "-O3") {
     return {StatusCode::INVALID_ARGUMENT,
@@ -104,8 +104,7 @@ Status PassGame::applyBaseline(const std::string& value, const SessionSettings& 
 }
 
 Status PassGame::handleParameter(const std::string& key, const std::string& value,
-                                 const SessionSettings& settings,
-                                 std::optional<std::string>& reply) {
+                                 const LlvmSettings& settings, std::optional<std::string>& reply) {
   if (key == "llvm.apply_baseline_optimizations") return applyBaseline(value, settings, reply);
   if (key == "llvm.get_baseline_counts") reply = compilation_->program().describeBaselines();
   return Status::OK;

@@ -13,14 +13,14 @@ class PassGame final : public Game {
   PassGame(const ActionList& actions, std::unique_ptr<Compilation> compilation)
       : actions_(actions), compilation_(std::move(compilation)) {}
 
-  [[nodiscard]] grpc::Status apply(size_t index, int actionsLeft, const SessionSettings& settings,
+  [[nodiscard]] grpc::Status apply(size_t index, int actionsLeft, const LlvmSettings& settings,
                                    Outcome& outcome) final;
   [[nodiscard]] grpc::Status view(const Observation& observation, View& view) final;
   void visitCompilations(const Visitor& visitor) final { visitor(*compilation_); }
 
   /// Knows llvm.apply_baseline_optimizations and llvm.get_baseline_counts.
   [[nodiscard]] grpc::Status handleParameter(const std::string& key, const std::string& value,
-                                             const SessionSettings& settings,
+                                             const LlvmSettings& settings,
                                              std::optional<std::string>& reply) final;
 
   /// Saves the program before the action, and a command for `opt`. See Reproducer.h.
@@ -28,10 +28,8 @@ class PassGame final : public Game {
                                             const boost::filesystem::path& directory) final;
 
  private:
-  [[nodiscard]] grpc::Status run(const Action& action, const SessionSettings& settings,
-                                 bool& changed);
-  [[nodiscard]] grpc::Status applyBaseline(const std::string& value,
-                                           const SessionSettings& settings,
+  [[nodiscard]] grpc::Status run(const Action& action, const LlvmSettings& settings, bool& changed);
+  [[nodiscard]] grpc::Status applyBaseline(const std::string& value, const LlvmSettings& settings,
                                            std::optional<std::string>& reply);
 
   const ActionList& actions_;

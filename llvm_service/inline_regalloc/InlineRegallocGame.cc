@@ -58,7 +58,7 @@ Status InlineRegallocGame::start(std::shared_ptr<const Program> program,
   return Status::OK;
 }
 
-Status InlineRegallocGame::apply(size_t index, int /*actionsLeft*/, const SessionSettings& settings,
+Status InlineRegallocGame::apply(size_t index, int /*actionsLeft*/, const LlvmSettings& settings,
                                  Outcome& outcome) {
   RETURN_IF_ERROR(isAboutCall() ? answerCall(index, settings, outcome)
                                 : answerRegister(index, settings, outcome));
@@ -69,7 +69,7 @@ Status InlineRegallocGame::apply(size_t index, int /*actionsLeft*/, const Sessio
   return Status::OK;
 }
 
-Status InlineRegallocGame::answerCall(size_t index, const SessionSettings& settings,
+Status InlineRegallocGame::answerCall(size_t index, const LlvmSettings& settings,
                                       Outcome& outcome) {
   if (index >= kFirstEviction && index != kDefault) {
     return {StatusCode::INVALID_ARGUMENT, "The inliner asks about a call of " +
@@ -81,7 +81,7 @@ Status InlineRegallocGame::answerCall(size_t index, const SessionSettings& setti
   return inlining_->apply(answer, /*actionsLeft=*/1, settings, outcome);
 }
 
-Status InlineRegallocGame::answerRegister(size_t index, const SessionSettings& settings,
+Status InlineRegallocGame::answerRegister(size_t index, const LlvmSettings& settings,
                                           Outcome& outcome) {
   RETURN_IF_ERROR(allocate());
   const AllocatorQuestion* question = registers_->openQuestion();

@@ -34,7 +34,7 @@ class InlineRegallocGame final : public Game {
 
   /// @return INVALID_ARGUMENT if the open question has no such answer, or LLVM cannot allocate
   ///     registers after it.
-  [[nodiscard]] grpc::Status apply(size_t index, int actionsLeft, const SessionSettings& settings,
+  [[nodiscard]] grpc::Status apply(size_t index, int actionsLeft, const LlvmSettings& settings,
                                    Outcome& outcome) final;
   [[nodiscard]] grpc::Status view(const Observation& observation, View& view) final;
   void visitCompilations(const Visitor& visitor) final;
@@ -49,9 +49,9 @@ class InlineRegallocGame final : public Game {
  private:
   InlineRegallocGame() = default;
 
-  [[nodiscard]] grpc::Status answerCall(size_t index, const SessionSettings& settings,
+  [[nodiscard]] grpc::Status answerCall(size_t index, const LlvmSettings& settings,
                                         Outcome& outcome);
-  [[nodiscard]] grpc::Status answerRegister(size_t index, const SessionSettings& settings,
+  [[nodiscard]] grpc::Status answerRegister(size_t index, const LlvmSettings& settings,
                                             Outcome& outcome);
   // Allocates the registers of the program that the calls lead to, unless that has been done.
   [[nodiscard]] grpc::Status allocate();

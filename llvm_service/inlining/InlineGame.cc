@@ -75,7 +75,7 @@ Status InlineGame::view(const Observation& /*observation*/, View& view) {
   return Status::OK;
 }
 
-Status InlineGame::apply(size_t index, int actionsLeft, const SessionSettings& /*settings*/,
+Status InlineGame::apply(size_t index, int actionsLeft, const LlvmSettings& /*settings*/,
                          Outcome& outcome) {
   outcome.hadNoEffect = !decide(listInlineActions()[isInOrder_ ? 0 : 1].decisions[index]);
   // With decisions in any order, one update at the end of a step is enough.

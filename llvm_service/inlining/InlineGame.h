@@ -59,7 +59,7 @@ class InlineGame final : public Game {
 
   [[nodiscard]] grpc::Status view(const Observation& observation, View& view) final;
   void visitCompilations(const Visitor& visitor) final { visitor(*compilation_); }
-  [[nodiscard]] grpc::Status apply(size_t index, int actionsLeft, const SessionSettings& settings,
+  [[nodiscard]] grpc::Status apply(size_t index, int actionsLeft, const LlvmSettings& settings,
                                    Outcome& outcome) final;
 
   const std::vector<InlineSite>& sites() const { return sites_; }

@@ -126,7 +126,7 @@ const AllocatorQuestion* RegallocGame::openQuestion() const {
   return answers_.size() < questions.size() ? &questions[answers_.size()] : nullptr;
 }
 
-Status RegallocGame::apply(size_t index, int /*actionsLeft*/, const SessionSettings& /*settings*/,
+Status RegallocGame::apply(size_t index, int /*actionsLeft*/, const LlvmSettings& /*settings*/,
                            Outcome& outcome) {
   const AllocatorQuestion* question = openQuestion();
   outcome.hadNoEffect = question == nullptr;
@@ -224,7 +224,7 @@ Status RegallocGame::setFunction(const std::string& name) {
 }
 
 Status RegallocGame::handleParameter(const std::string& key, const std::string& value,
-                                     const SessionSettings& /*settings*/,
+                                     const LlvmSettings& /*settings*/,
                                      std::optional<std::string>& reply) {
   if (key == "llvm.set_function") RETURN_IF_ERROR(setFunction(value));
   if (key == "llvm.set_function" || key == "llvm.get_function") reply = function_;

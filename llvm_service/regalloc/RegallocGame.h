@@ -33,7 +33,7 @@ class RegallocGame final : public Game {
   /// @param index of a candidate or of a Priority, or the number of these for LLVM's own rule.
   /// @return INVALID_ARGUMENT if the mask of the question forbids the candidate, or LLVM cannot
   ///     allocate registers after it.
-  [[nodiscard]] grpc::Status apply(size_t index, int actionsLeft, const SessionSettings& settings,
+  [[nodiscard]] grpc::Status apply(size_t index, int actionsLeft, const LlvmSettings& settings,
                                    Outcome& outcome) final;
   [[nodiscard]] grpc::Status view(const Observation& observation, View& view) final;
   void visitCompilations(const Visitor& visitor) final;
@@ -45,7 +45,7 @@ class RegallocGame final : public Game {
 
   /// Knows llvm.{set,get}_function: the function that questions are about, all if empty.
   [[nodiscard]] grpc::Status handleParameter(const std::string& key, const std::string& value,
-                                             const SessionSettings& settings,
+                                             const LlvmSettings& settings,
                                              std::optional<std::string>& reply) final;
 
   /// The program that registers are allocated for.

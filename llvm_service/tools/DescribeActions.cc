@@ -57,7 +57,7 @@ struct Counts {
   size_t excluded;
 };
 
-constexpr char kIntroduction[] =
+constexpr char kReady[] =
     R"(# LLVM actions
 
 An action is one pass of LLVM, or a part of a pipeline. There are four action spaces. Choose one with
@@ -87,7 +87,7 @@ cannot be part of a module pipeline. They are not counted.
 )";
 
 void printIntroduction(const Counts& counts, llvm::raw_ostream& out) {
-  out << kIntroduction << "LLVM " LLVM_VERSION_STRING " lists " << countPasses()
+  out << kReady << "LLVM " LLVM_VERSION_STRING " lists " << countPasses()
       << " passes that work on IR: " << counts.actions << " are actions and " << counts.excluded
       << " are excluded.\nThere are " << counts.variants << " variants.\n"
       << kWhatIsCounted;

@@ -19,7 +19,7 @@ TEST(PassGameTest, ErrorsOfLlvmInABaselineAreInternal) {
       [](Compilation& each) { each.module().getContext().emitError("planted"); });
   std::optional<std::string> reply;
   EXPECT_THAT(
-      game.handleParameter("llvm.apply_baseline_optimizations", "-Oz", SessionSettings(), reply),
+      game.handleParameter("llvm.apply_baseline_optimizations", "-Oz", LlvmSettings(), reply),
       IsError(StatusCode::INTERNAL, "planted"));
   EXPECT_FALSE(reply);
 }

@@ -3,7 +3,7 @@
 
 #include <fstream>
 
-#include "llvm_service/SessionSettings.h"
+#include "llvm_service/LlvmSettings.h"
 #include "llvm_service/actions/Policy.h"
 #include "tests/llvm_service/TemporaryDirectory.h"
 

@@ -14,8 +14,8 @@
 #include "compiler_gym/service/runtime/Limits.h"
 #include "compiler_gym/service/runtime/SessionFactory.h"
 #include "compiler_gym/service/runtime/server/isolation/ForkServerProcess.h"
+#include "compiler_gym/service/runtime/server/rpc/RpcHandlers.h"
 #include "compiler_gym/service/runtime/server/rpc/RpcService.h"
-#include "compiler_gym/service/runtime/server/rpc/Sessions.h"
 
 namespace compiler_gym::runtime {
 
@@ -35,11 +35,12 @@ class CompilerGymService final : public RpcService {
   // thread is started. Throws std::runtime_error if no session can be constructed there.
   explicit CompilerGymService(const boost::filesystem::path& workingDirectory,
                               std::unique_ptr<BenchmarkCache> benchmarks = nullptr)
-      : RpcService(std::make_shared<Sessions>(startForkServer(workingDirectory), workingDirectory,
-                                              Limits(), std::move(benchmarks))) {}
+      : RpcService(std::make_shared<RpcHandlers>(
+            startForkServer(workingDirectory), workingDirectory, Limits(), std::move(benchmarks))) {
+  }
 
   // A service of these sessions.
-  explicit CompilerGymService(std::shared_ptr<Sessions> sessions, std::string directSocket = "")
+  explicit CompilerGymService(std::shared_ptr<RpcHandlers> sessions, std::string directSocket = "")
       : RpcService(std::move(sessions), std::move(directSocket)) {}
 
  private:

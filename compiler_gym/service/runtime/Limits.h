@@ -17,7 +17,7 @@ struct Limits {
   size_t maxMessageBytes = size_t{1} << 30;
   // Timeout of requests whose client sets none; 0 means no limit.
   std::chrono::seconds requestTimeout{300};
-  // Maximum writable memory of a session process; 0 means no limit.
+  // Maximum writable memory of a worker; 0 means no limit.
   uint64_t sessionMemoryBytes = uint64_t{4} << 30;
   // Maximum memory of all pristine sessions together.
   size_t pristineBytes = size_t{1} << 30;

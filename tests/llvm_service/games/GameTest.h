@@ -28,8 +28,8 @@ class GameTest : public ::testing::Test {
     return outcome.endsEpisode;
   }
 
-  static const SessionSettings& settings() {
-    static const SessionSettings settings;
+  static const LlvmSettings& settings() {
+    static const LlvmSettings settings;
     return settings;
   }
 

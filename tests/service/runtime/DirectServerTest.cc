@@ -25,7 +25,7 @@ class DirectServerTest : public ::testing::Test {
     return server;
   }
 
-  const std::shared_ptr<Sessions> sessions_ = makeToySessions();
+  const std::shared_ptr<RpcHandlers> sessions_ = makeToySessions();
 };
 
 // A client that is accepted while the server begins to stop must not be waited for.

@@ -68,7 +68,7 @@ TEST(OutOfMemoryTest, ReplyOfASessionIsNotReadLater) {
 }
 
 TEST(OutOfMemoryTest, RequestOnTheDirectChannelIsRefused) {
-  const std::shared_ptr<Sessions> sessions = makeToySessions();
+  const std::shared_ptr<RpcHandlers> sessions = makeToySessions();
   std::unique_ptr<DirectServer> server;
   ASSERT_TRUE(DirectServer::start(*sessions, 64 * kMiB, &server).ok());
   Channel client = connectTo(server->name());

@@ -274,7 +274,7 @@ bool eventually(const std::function<bool()>& isSo) {
 class OwningSessionTest : public ::testing::TestWithParam<const char*> {
  protected:
   OwningSessionTest()
-      : service_(std::make_shared<Sessions>(forkServer(), directory(), Limits())),
+      : service_(std::make_shared<RpcHandlers>(forkServer(), directory(), Limits())),
         client_(&service_) {}
 
   int64_t start(const std::string& program) const {

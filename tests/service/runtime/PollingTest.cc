@@ -5,8 +5,8 @@
 #include <chrono>
 #include <utility>
 
-#include "compiler_gym/service/runtime/session/Polling.h"
 #include "compiler_gym/service/runtime/wire/Channel.h"
+#include "compiler_gym/service/runtime/worker/Polling.h"
 #include "tests/Statuses.h"
 
 namespace compiler_gym::runtime {

@@ -31,8 +31,8 @@ const std::shared_ptr<ForkServerProcess>& toyForkServer() {
   return server;
 }
 
-std::shared_ptr<Sessions> makeToySessions(const Limits& limits) {
-  return std::make_shared<Sessions>(toyForkServer(), toyDirectory(), limits);
+std::shared_ptr<RpcHandlers> makeToySessions(const Limits& limits) {
+  return std::make_shared<RpcHandlers>(toyForkServer(), toyDirectory(), limits);
 }
 
 }  // namespace compiler_gym::runtime

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "compiler_gym/service/runtime/server/isolation/ForkServerProcess.h"
-#include "compiler_gym/service/runtime/server/rpc/Sessions.h"
+#include "compiler_gym/service/runtime/server/rpc/RpcHandlers.h"
 
 namespace compiler_gym::runtime {
 
@@ -16,6 +16,6 @@ const std::shared_ptr<ForkServerProcess>& toyForkServer();
 const boost::filesystem::path& toyDirectory();
 
 // No sessions yet, of a service of their own.
-std::shared_ptr<Sessions> makeToySessions(const Limits& limits = Limits());
+std::shared_ptr<RpcHandlers> makeToySessions(const Limits& limits = Limits());
 
 }  // namespace compiler_gym::runtime

@@ -10,8 +10,8 @@
 #include <thread>
 #include <vector>
 
-#include "compiler_gym/service/runtime/session/Watchdog.h"
 #include "compiler_gym/service/runtime/wire/Channel.h"
+#include "compiler_gym/service/runtime/worker/Watchdog.h"
 
 namespace compiler_gym::runtime {
 namespace {
@@ -35,7 +35,7 @@ constexpr int kDone = 17;
 class WatchdogTest : public ::testing::Test {
  protected:
   WatchdogTest() {
-    EXPECT_TRUE(SessionRecord::create(&record_).ok());
+    EXPECT_TRUE(WorkerRecord::create(&record_).ok());
     EXPECT_TRUE(Channel::pair(&ours_, &theirs_).ok());
   }
 
@@ -47,8 +47,8 @@ class WatchdogTest : public ::testing::Test {
       return;
     }
     ours_.close();
-    std::unique_ptr<SessionRecord> record;
-    if (!SessionRecord::open(util::FileDescriptor(dup(record_->memory())), &record).ok()) {
+    std::unique_ptr<WorkerRecord> record;
+    if (!WorkerRecord::open(util::FileDescriptor(dup(record_->memory())), &record).ok()) {
       std::_Exit(EXIT_FAILURE);
     }
     Watchdog watchdog(memoryBytes);
@@ -76,7 +76,7 @@ class WatchdogTest : public ::testing::Test {
     EXPECT_EQ(record_->endReason(), EndReason::kNone);
   }
 
-  std::unique_ptr<SessionRecord> record_;
+  std::unique_ptr<WorkerRecord> record_;
   util::FileDescriptor ours_;
   util::FileDescriptor theirs_;
   pid_t child_ = 0;

@@ -3,12 +3,12 @@
 #include <memory>
 #include <string>
 
-#include "compiler_gym/service/runtime/foreign/ForeignSession.h"
+#include "compiler_gym/service/runtime/foreign/ForeignCompiler.h"
 #include "compiler_gym/service/runtime/server/ServiceMain.h"
 #include "compiler_gym/util/Process.h"
 
 using compiler_gym::runtime::ForeignClass;
-using compiler_gym::runtime::ForeignSession;
+using compiler_gym::runtime::ForeignCompiler;
 
 extern "C" {
 
@@ -23,7 +23,7 @@ int compiler_gym_run_service(int argc, char** argv, const char* usage, CompilerG
   const ForeignClass foreign = {function, methods};
   return compiler_gym::runtime::runServiceMain(
       argc, argv, usage, [&foreign](const boost::filesystem::path& workingDirectory) {
-        return std::make_unique<ForeignSession>(foreign, workingDirectory);
+        return std::make_unique<ForeignCompiler>(foreign, workingDirectory);
       });
 }
 

@@ -10,8 +10,8 @@
 #include <memory>
 #include <utility>
 
-#include "compiler_gym/service/runtime/forkserver/Introduction.h"
-#include "compiler_gym/service/runtime/session/SessionLoop.h"
+#include "compiler_gym/service/runtime/forkserver/CompilerDescription.h"
+#include "compiler_gym/service/runtime/worker/WorkerLoop.h"
 
 namespace compiler_gym::runtime {
 
@@ -54,15 +54,15 @@ void runInForeground(const SessionFactory& makeSession,
   passSignalsOn(servicePid);
   setenv("TMPDIR", workingDirectory.c_str(), /*overwrite=*/1);
   ServiceDescription description;
-  if (!introduceCompiler(makeSession, workingDirectory, service, &description)) exitAs(servicePid);
+  if (!sendDescription(makeSession, workingDirectory, service, &description)) exitAs(servicePid);
   Frame frame;
   while (service.receive(&frame, Clock::now() + kForever).ok() && frame.method() != Method::kQuit) {
     if (frame.method() != Method::kSpawn || frame.descriptors.size() != 2) continue;
-    std::unique_ptr<SessionRecord> record;
-    if (SessionRecord::open(std::move(frame.descriptors[1]), &record).ok()) {
-      SessionLoop(description, makeSession(workingDirectory), limits,
-                  std::move(frame.descriptors[0]), std::move(record), /*forkServerPid=*/-1,
-                  /*notices=*/-1)
+    std::unique_ptr<WorkerRecord> record;
+    if (WorkerRecord::open(std::move(frame.descriptors[1]), &record).ok()) {
+      WorkerLoop(description, makeSession(workingDirectory), limits,
+                 std::move(frame.descriptors[0]), std::move(record), /*forkServerPid=*/-1,
+                 /*notices=*/-1)
           .run();
     }
     frame.descriptors.clear();

@@ -25,10 +25,10 @@
 #include <utility>
 #include <vector>
 
-#include "compiler_gym/service/runtime/forkserver/Introduction.h"
-#include "compiler_gym/service/runtime/session/SessionLoop.h"
+#include "compiler_gym/service/runtime/forkserver/CompilerDescription.h"
 #include "compiler_gym/service/runtime/wire/ServiceDescription.h"
-#include "compiler_gym/service/runtime/wire/SessionRecord.h"
+#include "compiler_gym/service/runtime/wire/WorkerRecord.h"
+#include "compiler_gym/service/runtime/worker/WorkerLoop.h"
 #include "compiler_gym/util/FolderRemoval.h"
 #include "compiler_gym/util/LargePages.h"
 
@@ -71,7 +71,7 @@ class ForkServer {
     // at its end.
     if (chdir(workingDirectory_.c_str()) != 0) std::_Exit(EXIT_FAILURE);
     setenv("TMPDIR", workingDirectory_.c_str(), /*overwrite=*/1);
-    // Orphaned children of session processes become children of this one.
+    // Orphaned children of workers become children of this one.
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     sigset_t childEnded;
     sigemptyset(&childEnded);
@@ -87,8 +87,8 @@ class ForkServer {
   }
 
   // Returns false if the compiler cannot start sessions.
-  bool introduce() {
-    return introduceCompiler(makeSession_, workingDirectory_, service_, &description_);
+  bool describe() {
+    return sendDescription(makeSession_, workingDirectory_, service_, &description_);
   }
 
   // Serves requests. Returns true if the service has told this process to end.
@@ -132,8 +132,8 @@ class ForkServer {
   }
 
   static void tellOfFailure(Frame& frame, int error) {
-    std::unique_ptr<SessionRecord> record;
-    if (!SessionRecord::open(std::move(frame.descriptors[1]), &record).ok()) return;
+    std::unique_ptr<WorkerRecord> record;
+    if (!WorkerRecord::open(std::move(frame.descriptors[1]), &record).ok()) return;
     record->setEndReason(EndReason::kNotForked, static_cast<uint64_t>(error));
   }
 
@@ -144,26 +144,26 @@ class ForkServer {
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, nullptr);
-    std::unique_ptr<SessionRecord> record;
-    if (!SessionRecord::open(std::move(frame.descriptors[1]), &record).ok()) {
+    std::unique_ptr<WorkerRecord> record;
+    if (!WorkerRecord::open(std::move(frame.descriptors[1]), &record).ok()) {
       std::_Exit(EXIT_FAILURE);
     }
-    SessionLoop loop(description_, makeSession_(workingDirectory_), limits_,
-                     std::move(frame.descriptors[0]), std::move(record), parent,
-                     noticesOfSessions_.get());
+    WorkerLoop loop(description_, makeSession_(workingDirectory_), limits_,
+                    std::move(frame.descriptors[0]), std::move(record), parent,
+                    noticesOfSessions_.get());
     loop.run();
     // Nothing else in this process needs to be closed.
     std::_Exit(EXIT_SUCCESS);
   }
 
   // Kills a process, with its group if it is a command. Commands lead process groups of their own;
-  // session processes are in the group of this process.
+  // workers are in the group of this process.
   static void killProcess(pid_t pid) {
     const pid_t group = getpgid(pid);
     kill(group > 0 && group != getpgrp() ? -group : pid, SIGKILL);
   }
 
-  // Reads which session processes have run commands.
+  // Reads which workers have run commands.
   void readNotices() {
     int32_t pid = 0;
     while (recv(notices_.get(), &pid, sizeof(pid), MSG_DONTWAIT) == sizeof(pid)) {
@@ -221,9 +221,9 @@ class ForkServer {
     }
   }
 
-  // Session processes begin without the pages of their program's file, and get them by page faults.
-  // The move takes as long as it saves in some hundred short sessions. A service that has had so
-  // many will probably have as many again.
+  // Workers begin without the pages of their program's file, and get them by page faults. The move
+  // takes as long as it saves in some hundred short sessions. A service that has had so many will
+  // probably have as many again.
   void moveIfWorthwhile() {
     const int least = limits_.sessionsBeforeLargePages;
     if (!kCanMove || hasMoved_ || least == 0 || ended_ < least) return;
@@ -258,7 +258,7 @@ void runForkServer(const SessionFactory& makeSession,
                    const boost::filesystem::path& workingDirectory, const Limits& limits,
                    const std::function<void()>& removeDirectory, Channel service) {
   ForkServer process(makeSession, workingDirectory, limits, std::move(service));
-  if (!process.introduce()) std::_Exit(EXIT_FAILURE);
+  if (!process.describe()) std::_Exit(EXIT_FAILURE);
   const bool isOrderly = process.serve();
   process.killAll();
   if (!isOrderly) removeDirectory();

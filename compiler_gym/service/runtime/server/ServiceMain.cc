@@ -21,8 +21,8 @@
 #include "compiler_gym/service/runtime/server/access/ServiceServer.h"
 #include "compiler_gym/service/runtime/server/isolation/ForkServerProcess.h"
 #include "compiler_gym/service/runtime/server/rpc/DirectServer.h"
+#include "compiler_gym/service/runtime/server/rpc/RpcHandlers.h"
 #include "compiler_gym/service/runtime/server/rpc/RpcService.h"
-#include "compiler_gym/service/runtime/server/rpc/Sessions.h"
 #include "compiler_gym/util/GrpcStatusMacros.h"
 
 namespace compiler_gym::runtime {
@@ -85,12 +85,12 @@ int failure(const Status& status) {
 
 // The parts of a service, in the order in which they depend on each other.
 struct Service {
-  // Ends the session processes first, because threads that are joined later may wait for one.
+  // Ends the workers first, because threads that are joined later may wait for one.
   ~Service() {
     if (sessions) sessions->stop();
   }
 
-  std::shared_ptr<Sessions> sessions;
+  std::shared_ptr<RpcHandlers> sessions;
   std::unique_ptr<DirectServer> direct;
   std::unique_ptr<RpcService> rpcs;
 };
@@ -98,7 +98,7 @@ struct Service {
 Status make(const ServiceFlags& flags, std::shared_ptr<ForkServerProcess> forkServer,
             const boost::filesystem::path& directory, Service* service) {
   forkServer->onEnd([] { kill(getpid(), SIGTERM); });
-  service->sessions = std::make_shared<Sessions>(std::move(forkServer), directory, flags.limits);
+  service->sessions = std::make_shared<RpcHandlers>(std::move(forkServer), directory, flags.limits);
   RETURN_IF_ERROR(
       DirectServer::start(*service->sessions, flags.limits.maxMessageBytes, &service->direct));
   service->rpcs = std::make_unique<RpcService>(service->sessions, service->direct->name());

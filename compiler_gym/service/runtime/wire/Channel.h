@@ -53,25 +53,24 @@ enum class Method : uint16_t {
   // The lease lasts as long as the connection.
   kHoldLease = 9,
 
-  // To the fork server: start a session process. Descriptors: its control socket and its record.
-  // There is no reply.
+  // To the fork server: start a worker. Descriptors: its control socket and its record. There is no
+  // reply.
   kSpawn = 100,
   // From the fork server: a process has ended. Payload: a Death.
   kDied = 101,
   // To the fork server: end all processes, then yourself. There is no reply.
   kQuit = 102,
-  // To a session process: copy yourself. Descriptors as of kSpawn, and a socket on which the copy
-  // is to serve Step, too. There is no reply.
+  // To a worker: copy yourself. Descriptors as of kSpawn, and a socket on which the copy is to
+  // serve Step, too. There is no reply.
   kFork = 103,
-  // To a session process: CompilationSession::saveReproducer(). Payload: a ListEvent of the action
-  // and the directory. The reply is empty.
+  // To a worker: CompilationSession::saveReproducer(). Payload: a ListEvent of the action and the
+  // directory. The reply is empty.
   kSaveReproducer = 104,
-  // To a session process: compute observations without making a step. Payload: a StepRequest. The
-  // reply is a StepReply.
+  // To a worker: compute observations without making a step. Payload: a StepRequest. The reply is a
+  // StepReply.
   kObserve = 105,
-  // From a session process, before all replies: here I am. Payload: its pid, int32. Descriptor: its
-  // pidfd.
-  kIntroduction = 106,
+  // From a worker, before all replies: it is ready. Payload: its pid, int32. Descriptor: its pidfd.
+  kReady = 106,
   // From the fork server: its code has moved to large pages, which only new processes have.
   kMoved = 107,
 };

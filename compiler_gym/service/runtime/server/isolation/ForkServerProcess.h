@@ -1,4 +1,4 @@
-// The process that all session processes are forked from.
+// The process that all workers are forked from.
 #pragma once
 
 #include <grpcpp/support/status.h>
@@ -24,10 +24,10 @@ namespace compiler_gym::runtime {
 // The service's handle of the fork server.
 //
 // The fork server is a process with a single thread and with the compiler initialised, so that a
-// session process is ready as soon as it is forked. All session processes are its children, also
-// those that are copies of others. It reports their ends, and kills commands that they leave
-// behind. When the process of the service is gone, for whatever reason, it kills them all, removes
-// what the service has left in its working directory, and ends.
+// worker is ready as soon as it is forked. All workers are its children, also those that are copies
+// of others. It reports their ends, and kills commands that they leave behind. When the process of
+// the service is gone, for whatever reason, it kills them all, removes what the service has left in
+// its working directory, and ends.
 //
 // With `limits.isForeground` it forks nothing: a session is in the process that the user has
 // started, where a debugger finds it, and start() returns in a child of that, which becomes the
@@ -47,26 +47,25 @@ class ForkServerProcess {
   // Calls stop().
   ~ForkServerProcess();
 
-  // Ends all session processes and waits until they and the fork server are gone. Requests at work
-  // fail.
+  // Ends all workers and waits until they and the fork server are gone. Requests at work fail.
   void stop();
 
   const ServiceDescription& description() const { return description_; }
   int pid() const { return pid_; }
 
-  // Starts a session process with this control socket and record.
+  // Starts a worker with this control socket and record.
   grpc::Status spawn(int control, int record);
 
-  // Returns how the session process `pid` has ended. Waits for its end.
+  // Returns how the worker `pid` has ended. Waits for its end.
   std::optional<Death> waitForDeath(int pid, std::chrono::milliseconds limit);
   // Grows when processes that start from now on are quicker than those before.
   uint64_t generation() const { return generation_; }
-  // True if the fork server was killed, and all session processes with it.
+  // True if the fork server was killed, and all workers with it.
   bool hasEnded();
   // A new process has this number: from now on the above is about that.
   void forgetDeath(int pid);
 
-  // The memory that a session process may have, in bytes; 0 means no limit.
+  // The memory that a worker may have, in bytes; 0 means no limit.
   uint64_t sessionMemoryBytes() const { return limits_.sessionMemoryBytes; }
 
   // Callback, in another thread, for an unexpected end of the fork server.

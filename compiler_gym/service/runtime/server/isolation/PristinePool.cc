@@ -43,7 +43,7 @@ Digest digestOf(const Benchmark& benchmark) {
 
 // True if a start has failed because the system has no process or open file left. `process` is the
 // process that failed, or null if none was created.
-bool isForLackOfRoom(const Status& status, const SessionProcess* process) {
+bool isForLackOfRoom(const Status& status, const Worker* process) {
   if (status.error_code() != StatusCode::RESOURCE_EXHAUSTED) return false;
   return process == nullptr || !process->isDead() ||
          process->record().endReason() == EndReason::kNotForked;
@@ -57,7 +57,7 @@ struct PristinePool::Entry {
   // The benchmark of the last request, and its digest.
   std::shared_ptr<const Benchmark> benchmark;
   Digest program = {};
-  std::shared_ptr<SessionProcess> pristine;
+  std::shared_ptr<Worker> pristine;
   // That of the fork server when the pristine session was started.
   uint64_t generation = 0;
   // Observations that were requested of the pristine session.
@@ -70,10 +70,10 @@ struct PristinePool::Entry {
   uint64_t lastUse = 0;
 };
 
-PristinePool::PristinePool(ForkServerProcess& forkServer, Spares& spares, size_t maxSizeInBytes,
-                           size_t maxCount)
+PristinePool::PristinePool(ForkServerProcess& forkServer, SpareWorkers& spareWorkers,
+                           size_t maxSizeInBytes, size_t maxCount)
     : forkServer_(forkServer),
-      spares_(spares),
+      spareWorkers_(spareWorkers),
       maxSizeInBytes_(maxSizeInBytes),
       maxCount_(maxCount) {}
 
@@ -86,7 +86,7 @@ PristinePool::EntryPtr PristinePool::find(const std::string& key) {
 }
 
 Status PristinePool::start(const Origin& origin, const SpaceIndices& observations,
-                           Deadline deadline, std::shared_ptr<SessionProcess>* process) {
+                           Deadline deadline, std::shared_ptr<Worker>* process) {
   while (true) {
     process->reset();
     const Status status = startOnce(origin, observations, deadline, process);
@@ -95,10 +95,10 @@ Status PristinePool::start(const Origin& origin, const SpaceIndices& observation
 }
 
 Status PristinePool::startOnce(const Origin& origin, const SpaceIndices& observations,
-                               Deadline deadline, std::shared_ptr<SessionProcess>* process) {
+                               Deadline deadline, std::shared_ptr<Worker>* process) {
   // Programs in files are not kept, since a file may change at any time.
   if (!origin.benchmark->program().has_contents()) {
-    return SessionProcess::start(forkServer_, origin, deadline, process);
+    return Worker::start(forkServer_, origin, deadline, process);
   }
   const std::string key = std::to_string(origin.actionSpace) + " " + origin.benchmark->uri();
   EntryPtr entry;
@@ -131,7 +131,7 @@ Status PristinePool::lockEntry(const std::string& key, Deadline deadline, EntryP
 
 Status PristinePool::startFrom(Entry& entry, const std::string& key, const Origin& origin,
                                const SpaceIndices& observations, Deadline deadline,
-                               std::shared_ptr<SessionProcess>* process) {
+                               std::shared_ptr<Worker>* process) {
   Status status;
   // A pristine session may have been killed from outside. A new one is started once.
   for (int attempt = 0; attempt < 2; ++attempt) {
@@ -142,8 +142,8 @@ Status PristinePool::startFrom(Entry& entry, const std::string& key, const Origi
       forget(key, entry);
       return Status::OK;
     }
-    std::unique_ptr<SessionCopies::Order> order;
-    status = spares_.copy(entry.pristine, deadline, process, &order);
+    std::unique_ptr<WorkerCopies::PendingCopy> order;
+    status = spareWorkers_.copy(entry.pristine, deadline, process, &order);
     if (!status.ok() && entry.pristine->isDead()) *process = entry.pristine;
     if (status.error_code() != StatusCode::ABORTED) return status;
     entry.pristine.reset();
@@ -152,7 +152,7 @@ Status PristinePool::startFrom(Entry& entry, const std::string& key, const Origi
 }
 
 Status PristinePool::prepare(Entry& entry, const std::string& key, const Origin& origin,
-                             Deadline deadline, std::shared_ptr<SessionProcess>* failed) {
+                             Deadline deadline, std::shared_ptr<Worker>* failed) {
   const uint64_t generation = forkServer_.generation();
   if (std::exchange(entry.generation, generation) != generation) entry.pristine.reset();
   if (entry.pristine && entry.benchmark == origin.benchmark) return Status::OK;
@@ -165,7 +165,7 @@ Status PristinePool::prepare(Entry& entry, const std::string& key, const Origin&
   entry.observed.clear();
   // A session that has failed to start must never be copied.
   failed->reset();
-  RETURN_IF_ERROR(SessionProcess::start(forkServer_, origin, deadline, failed));
+  RETURN_IF_ERROR(Worker::start(forkServer_, origin, deadline, failed));
   entry.pristine = std::move(*failed);
   measure(key, entry);
   return Status::OK;

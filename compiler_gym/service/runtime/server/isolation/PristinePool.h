@@ -1,4 +1,4 @@
-// Session processes that have loaded a program and done nothing else.
+// Workers that have loaded a program and done nothing else.
 #pragma once
 
 #include <grpcpp/support/status.h>
@@ -13,32 +13,32 @@
 
 #include "compiler_gym/service/proto/compiler_gym_service.pb.h"
 #include "compiler_gym/service/runtime/server/isolation/ForkServerProcess.h"
-#include "compiler_gym/service/runtime/server/isolation/SessionProcess.h"
-#include "compiler_gym/service/runtime/server/isolation/Spares.h"
+#include "compiler_gym/service/runtime/server/isolation/SpareWorkers.h"
+#include "compiler_gym/service/runtime/server/isolation/Worker.h"
 
 namespace compiler_gym::runtime {
 
 using SpaceIndices = google::protobuf::RepeatedField<int32_t>;
 
-// Creates session processes for programs. The first one for a program parses it in a process of its
-// own, the *pristine session*, which is kept. Sessions are copies of it, so their start takes the
-// time of a fork(2), independent of the program.
+// Creates workers for programs. The first one for a program parses it in a process of its own, the
+// *pristine session*, which is kept. Sessions are copies of it, so their start takes the time of a
+// fork(2), independent of the program.
 //
 // Memory and number of pristine sessions are limited; the least recently used ones are ended first.
 // Thread-safe. Requests for different programs do not wait for each other.
 class PristinePool {
  public:
-  // `forkServer` and `spares` must outlive the pool.
-  PristinePool(ForkServerProcess& forkServer, Spares& spares, size_t maxSizeInBytes,
+  // `forkServer` and `spareWorkers` must outlive the pool.
+  PristinePool(ForkServerProcess& forkServer, SpareWorkers& spareWorkers, size_t maxSizeInBytes,
                size_t maxCount);
 
-  // Returns a session process for the program. Fails like StartSession. If the system has no
-  // process or open file left, makes room and tries again.
+  // Returns a worker for the program. Fails like StartSession. If the system has no process or open
+  // file left, makes room and tries again.
   //
   // `observations` are the indices of spaces that will be requested. The pristine session computes
   // the deterministic ones once, so that its copies have them.
   grpc::Status start(const Origin& origin, const SpaceIndices& observations, Deadline deadline,
-                     std::shared_ptr<SessionProcess>* process);
+                     std::shared_ptr<Worker>* process);
 
   // Ends the least recently used half of the idle pristine sessions, and waits briefly for their
   // ends. Returns false if none is idle.
@@ -55,20 +55,20 @@ class PristinePool {
 
   // Like start(), but makes only one attempt. `process` is also set to one that fails.
   grpc::Status startOnce(const Origin& origin, const SpaceIndices& observations, Deadline deadline,
-                         std::shared_ptr<SessionProcess>* process);
+                         std::shared_ptr<Worker>* process);
   EntryPtr find(const std::string& key);
   // Finds the entry of the program and locks it. DEADLINE_EXCEEDED if another start holds it for
   // too long.
   grpc::Status lockEntry(const std::string& key, Deadline deadline, EntryPtr* entry,
                          std::unique_lock<std::timed_mutex>* lock);
-  // Starts a session process by the entry, whose lock the caller holds.
+  // Starts a worker by the entry, whose lock the caller holds.
   grpc::Status startFrom(Entry& entry, const std::string& key, const Origin& origin,
                          const SpaceIndices& observations, Deadline deadline,
-                         std::shared_ptr<SessionProcess>* process);
+                         std::shared_ptr<Worker>* process);
   // Makes the entry's pristine session if it is not there; one that fails is in `failed`. Expects
   // the caller to hold the entry's lock.
   grpc::Status prepare(Entry& entry, const std::string& key, const Origin& origin,
-                       Deadline deadline, std::shared_ptr<SessionProcess>* failed);
+                       Deadline deadline, std::shared_ptr<Worker>* failed);
   // Lets the pristine session compute missing observations. Expects the caller to hold the entry's
   // lock.
   void observe(Entry& entry, const std::string& key, const SpaceIndices& observations,
@@ -80,7 +80,7 @@ class PristinePool {
   std::vector<EntryPtr> evict();
 
   ForkServerProcess& forkServer_;
-  Spares& spares_;
+  SpareWorkers& spareWorkers_;
 
   mutable std::mutex mutex_;
   std::unordered_map<std::string, EntryPtr> entries_;

@@ -15,8 +15,8 @@ using grpc::StatusCode;
 
 namespace {
 
-void handOver(SessionProcess& process, const RequestContext& context) {
-  if (context.handover) context.handover->client = process.takeClientSocket();
+void attachSocket(Worker& process, const RequestContext& context) {
+  if (context.clientSocket) context.clientSocket->socket = process.takeClientSocket();
 }
 
 }  // namespace
@@ -24,14 +24,14 @@ void handOver(SessionProcess& process, const RequestContext& context) {
 ProcessHost::ProcessHost(std::shared_ptr<ForkServerProcess> forkServer,
                          const boost::filesystem::path& workingDirectory, const Limits& limits)
     : forkServer_(std::move(forkServer)),
-      spares_(chores_, limits.maxSpares),
-      pristine_(*forkServer_, spares_, limits.pristineBytes,
+      spareWorkers_(deferredWork_, limits.maxSpares),
+      pristine_(*forkServer_, spareWorkers_, limits.pristineBytes,
                 static_cast<size_t>(limits.maxPristine)),
       reproducers_(pristine_, workingDirectory, limits.maxReproducers) {}
 
 Status ProcessHost::start(const std::shared_ptr<const Benchmark>& benchmark,
                           const StartSessionRequest& request, const RequestContext& context,
-                          StartSessionReply* reply, std::shared_ptr<SessionProcess>* process) {
+                          StartSessionReply* reply, std::shared_ptr<Worker>* process) {
   while (true) {
     const Status status = startAndObserve(benchmark, request, context, reply, process);
     if (status.ok()) break;
@@ -39,14 +39,14 @@ Status ProcessHost::start(const std::shared_ptr<const Benchmark>& benchmark,
                         (*process)->record().endReason() != EndReason::kNotForked;
     if (isMade || !pristine_.makeRoom()) return status;
   }
-  handOver(**process, context);
+  attachSocket(**process, context);
   return Status::OK;
 }
 
 Status ProcessHost::startAndObserve(const std::shared_ptr<const Benchmark>& benchmark,
                                     const StartSessionRequest& request,
                                     const RequestContext& context, StartSessionReply* reply,
-                                    std::shared_ptr<SessionProcess>* process) {
+                                    std::shared_ptr<Worker>* process) {
   RETURN_IF_ERROR(pristine_.start({benchmark, request.action_space()}, request.observation_space(),
                                   context.deadline, process));
   if (request.observation_space().empty()) return Status::OK;
@@ -58,32 +58,31 @@ Status ProcessHost::startAndObserve(const std::shared_ptr<const Benchmark>& benc
   return Status::OK;
 }
 
-Status ProcessHost::fork(const std::shared_ptr<SessionProcess>& original,
-                         const RequestContext& context, std::shared_ptr<SessionProcess>* copy) {
+Status ProcessHost::fork(const std::shared_ptr<Worker>& original, const RequestContext& context,
+                         std::shared_ptr<Worker>* copy) {
   const Status forked = original->isForkable(context.deadline)
                             ? copyProcess(original, context, copy)
                             : repeatInAnother(*original, context, copy);
   if (!forked.ok()) return explain(original, forked, context.deadline);
-  handOver(**copy, context);
+  attachSocket(**copy, context);
   return Status::OK;
 }
 
-Status ProcessHost::copyProcess(const std::shared_ptr<SessionProcess>& original,
-                                const RequestContext& context,
-                                std::shared_ptr<SessionProcess>* copy) {
-  std::unique_ptr<SessionCopies::Order> order;
+Status ProcessHost::copyProcess(const std::shared_ptr<Worker>& original,
+                                const RequestContext& context, std::shared_ptr<Worker>* copy) {
+  std::unique_ptr<WorkerCopies::PendingCopy> order;
   Status status;
   do {
-    status = spares_.copy(original, context.deadline, copy, &order);
+    status = spareWorkers_.copy(original, context.deadline, copy, &order);
   } while (status.error_code() == StatusCode::RESOURCE_EXHAUSTED && !original->isDead() &&
            pristine_.makeRoom());
   if (!status.ok()) return status;
-  if (context.handover) context.handover->afterReply = std::move(order);
+  if (context.clientSocket) context.clientSocket->afterReply = std::move(order);
   return Status::OK;
 }
 
-Status ProcessHost::repeatInAnother(const SessionProcess& original, const RequestContext& context,
-                                    std::shared_ptr<SessionProcess>* copy) {
+Status ProcessHost::repeatInAnother(const Worker& original, const RequestContext& context,
+                                    std::shared_ptr<Worker>* copy) {
   std::vector<HistoryEntry> history;
   if (!original.record().history(&history)) {
     return Status(StatusCode::RESOURCE_EXHAUSTED,
@@ -94,14 +93,14 @@ Status ProcessHost::repeatInAnother(const SessionProcess& original, const Reques
   return repeatHistory(**copy, history, context.deadline);
 }
 
-Status ProcessHost::call(const std::shared_ptr<SessionProcess>& process, Method method,
+Status ProcessHost::call(const std::shared_ptr<Worker>& process, Method method,
                          const google::protobuf::MessageLite& request,
                          google::protobuf::MessageLite* reply, Deadline deadline) {
   const Status status = process->call(method, request, reply, deadline);
   return status.ok() ? status : explain(process, status, deadline);
 }
 
-Status ProcessHost::explain(const std::shared_ptr<SessionProcess>& process, const Status& status,
+Status ProcessHost::explain(const std::shared_ptr<Worker>& process, const Status& status,
                             Deadline deadline) {
   if (!process->isDead()) return status;
   process->explainOnce([&] {
@@ -110,14 +109,14 @@ Status ProcessHost::explain(const std::shared_ptr<SessionProcess>& process, cons
     if (!process->hasDiedInAction()) return;
     // The deadline of the request has passed if the process exceeded it.
     const bool isLate = process->record().endReason() == EndReason::kDeadline;
-    process->appendToEpitaph(reproducers_.save(process, isLate ? Clock::now() : deadline));
-    LOG(WARNING) << process->epitaph().error_message();
+    process->appendToEndReport(reproducers_.save(process, isLate ? Clock::now() : deadline));
+    LOG(WARNING) << process->endStatus().error_message();
   });
-  return process->epitaph();
+  return process->endStatus();
 }
 
-void ProcessHost::dispose(std::shared_ptr<SessionProcess> process) {
-  chores_.add([process = std::move(process)]() mutable { process.reset(); });
+void ProcessHost::dispose(std::shared_ptr<Worker> process) {
+  deferredWork_.add([process = std::move(process)]() mutable { process.reset(); });
 }
 
 }  // namespace compiler_gym::runtime

@@ -10,7 +10,7 @@ namespace {
 
 class Repetition {
  public:
-  Repetition(SessionProcess& process, Deadline deadline) : process_(process), deadline_(deadline) {}
+  Repetition(Worker& process, Deadline deadline) : process_(process), deadline_(deadline) {}
 
   Status add(const HistoryEntry& entry) {
     if (!entry.isAction || entry.step != stepNumber_) RETURN_IF_ERROR(flush());
@@ -31,7 +31,7 @@ class Repetition {
   }
 
  private:
-  SessionProcess& process_;
+  Worker& process_;
   const Deadline deadline_;
   StepRequest step_;
   uint64_t stepNumber_ = 0;
@@ -39,8 +39,7 @@ class Repetition {
 
 }  // namespace
 
-Status repeatHistory(SessionProcess& process, const std::vector<HistoryEntry>& history,
-                     Deadline deadline) {
+Status repeatHistory(Worker& process, const std::vector<HistoryEntry>& history, Deadline deadline) {
   Repetition repetition(process, deadline);
   for (const HistoryEntry& entry : history) RETURN_IF_ERROR(repetition.add(entry));
   return repetition.flush();

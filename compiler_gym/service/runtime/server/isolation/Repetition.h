@@ -5,14 +5,14 @@
 
 #include <vector>
 
-#include "compiler_gym/service/runtime/server/isolation/SessionProcess.h"
-#include "compiler_gym/service/runtime/wire/SessionRecord.h"
+#include "compiler_gym/service/runtime/server/isolation/Worker.h"
+#include "compiler_gym/service/runtime/wire/WorkerRecord.h"
 
 namespace compiler_gym::runtime {
 
-// Repeats a history in a new session process: the parameters, and the actions of each step in one
-// step. Returns the error of the first request that fails.
-grpc::Status repeatHistory(SessionProcess& process, const std::vector<HistoryEntry>& history,
+// Repeats a history in a new worker: the parameters, and the actions of each step in one step.
+// Returns the error of the first request that fails.
+grpc::Status repeatHistory(Worker& process, const std::vector<HistoryEntry>& history,
                            Deadline deadline);
 
 }  // namespace compiler_gym::runtime

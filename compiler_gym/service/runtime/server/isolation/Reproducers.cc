@@ -63,7 +63,7 @@ void Reproducers::release(const std::string& action) {
   ++failures_[action];
 }
 
-std::string Reproducers::save(const std::shared_ptr<SessionProcess>& dead, Deadline deadline) {
+std::string Reproducers::save(const std::shared_ptr<Worker>& dead, Deadline deadline) {
   const std::string action = dead->record().subject();
   std::vector<HistoryEntry> history;
   if (!dead->record().history(&history) || history.empty()) return "";
@@ -105,7 +105,7 @@ bool Reproducers::fill(const Origin& origin, const std::vector<HistoryEntry>& hi
 }
 
 Status Reproducers::start(const Origin& origin, Deadline deadline,
-                          std::shared_ptr<SessionProcess>* process) {
+                          std::shared_ptr<Worker>* process) {
   RETURN_IF_ERROR(pristine_.start(origin, /*observations=*/{}, deadline, process));
   const std::lock_guard lock(mutex_);
   if (isStopping_) return Status(StatusCode::CANCELLED, "The service ends");
@@ -116,7 +116,7 @@ Status Reproducers::start(const Origin& origin, Deadline deadline,
 Status Reproducers::repeat(const Origin& origin, const std::vector<HistoryEntry>& history,
                            const fs::path& directory) {
   const Deadline deadline = Clock::now() + kTimeout;
-  std::shared_ptr<SessionProcess> process;
+  std::shared_ptr<Worker> process;
   RETURN_IF_ERROR(start(origin, deadline, &process));
   RETURN_IF_ERROR(repeatHistory(*process, {history.begin(), std::prev(history.end())}, deadline));
 

@@ -12,7 +12,7 @@
 
 #include "compiler_gym/service/proto/compiler_gym_service.pb.h"
 #include "compiler_gym/service/runtime/server/isolation/PristinePool.h"
-#include "compiler_gym/service/runtime/server/isolation/SessionProcess.h"
+#include "compiler_gym/service/runtime/server/isolation/Worker.h"
 
 namespace compiler_gym::runtime {
 
@@ -27,8 +27,8 @@ class Reproducers {
 
   // For a session that has died in an action: repeats its former actions in another process, which
   // saves the program. Waits until the deadline; the work continues after it. Returns a line for
-  // the epitaph with the directory; empty if there is no reproducer.
-  std::string save(const std::shared_ptr<SessionProcess>& dead, Deadline deadline);
+  // the end report with the directory; empty if there is no reproducer.
+  std::string save(const std::shared_ptr<Worker>& dead, Deadline deadline);
 
  private:
   // True if a reproducer should be made for this action: there is none yet, and not too many
@@ -41,8 +41,7 @@ class Reproducers {
             const std::string& memoryNote, const boost::filesystem::path& directory);
   grpc::Status repeat(const Origin& origin, const std::vector<HistoryEntry>& history,
                       const boost::filesystem::path& directory);
-  grpc::Status start(const Origin& origin, Deadline deadline,
-                     std::shared_ptr<SessionProcess>* process);
+  grpc::Status start(const Origin& origin, Deadline deadline, std::shared_ptr<Worker>* process);
 
   PristinePool& pristine_;
   const boost::filesystem::path directory_;
@@ -53,7 +52,7 @@ class Reproducers {
   // Failed attempts by action.
   std::map<std::string, int> failures_;
   // One of each reproducer.
-  std::vector<std::weak_ptr<SessionProcess>> processes_;
+  std::vector<std::weak_ptr<Worker>> processes_;
   std::vector<std::shared_future<bool>> savings_;
 };
 

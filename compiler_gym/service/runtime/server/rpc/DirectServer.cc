@@ -64,7 +64,7 @@ bool isOfThisUser(const FileDescriptor& socket) {
 
 }  // namespace
 
-Status DirectServer::start(Sessions& sessions, size_t maxMessageBytes,
+Status DirectServer::start(RpcHandlers& sessions, size_t maxMessageBytes,
                            std::unique_ptr<DirectServer>* server,
                            std::chrono::milliseconds transferTimeout) {
   std::string name = randomName();
@@ -75,7 +75,7 @@ Status DirectServer::start(Sessions& sessions, size_t maxMessageBytes,
   return Status::OK;
 }
 
-DirectServer::DirectServer(Sessions& sessions, size_t maxMessageBytes, std::string name,
+DirectServer::DirectServer(RpcHandlers& sessions, size_t maxMessageBytes, std::string name,
                            FileDescriptor listener, std::chrono::milliseconds transferTimeout)
     : sessions_(sessions),
       maxMessageBytes_(maxMessageBytes),
@@ -185,15 +185,15 @@ template <typename Request, typename Reply>
 Status DirectServer::serve(const Frame& frame, Channel& channel, Rpc<Request, Reply> rpc) {
   Request request;
   Reply reply;
-  Handover handover;
+  ClientSocket clientSocket;
   const Deadline deadline =
       frame.timeout.count() == 0 ? sessions_.defaultDeadline() : Clock::now() + frame.timeout;
   const Status status = util::callWithoutExceptions("the direct channel", [&] {
     RETURN_IF_ERROR(parseMessage(frame.payload, &request));
-    return (sessions_.*rpc)(request, &reply, {deadline, &handover});
+    return (sessions_.*rpc)(request, &reply, {deadline, &clientSocket});
   });
   std::vector<int> descriptors;
-  if (status.ok() && handover.client.isOpen()) descriptors.push_back(handover.client.get());
+  if (status.ok() && clientSocket.socket.isOpen()) descriptors.push_back(clientSocket.socket.get());
   return sendReply(channel, status, reply, transferDeadline(), descriptors);
 }
 
@@ -214,21 +214,21 @@ Status DirectServer::dispatch(const Frame& frame, Connection& connection) {
   Channel& channel = connection.channel;
   switch (frame.method()) {
     case Method::kGetVersion:
-      return serve(frame, channel, &Sessions::getVersion);
+      return serve(frame, channel, &RpcHandlers::getVersion);
     case Method::kGetSpaces:
-      return serve(frame, channel, &Sessions::getSpaces);
+      return serve(frame, channel, &RpcHandlers::getSpaces);
     case Method::kStartSession:
-      return serve(frame, channel, &Sessions::startSession);
+      return serve(frame, channel, &RpcHandlers::startSession);
     case Method::kForkSession:
-      return serve(frame, channel, &Sessions::forkSession);
+      return serve(frame, channel, &RpcHandlers::forkSession);
     case Method::kEndSession:
-      return serve(frame, channel, &Sessions::endSession);
+      return serve(frame, channel, &RpcHandlers::endSession);
     case Method::kStep:
-      return serve(frame, channel, &Sessions::step);
+      return serve(frame, channel, &RpcHandlers::step);
     case Method::kAddBenchmark:
-      return serve(frame, channel, &Sessions::addBenchmark);
+      return serve(frame, channel, &RpcHandlers::addBenchmark);
     case Method::kSendSessionParameter:
-      return serve(frame, channel, &Sessions::sendSessionParameter);
+      return serve(frame, channel, &RpcHandlers::sendSessionParameter);
     case Method::kHoldLease:
       return openLease(connection);
     default:

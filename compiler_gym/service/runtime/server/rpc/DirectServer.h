@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "compiler_gym/service/runtime/server/rpc/Sessions.h"
+#include "compiler_gym/service/runtime/server/rpc/RpcHandlers.h"
 #include "compiler_gym/service/runtime/wire/Channel.h"
 
 namespace compiler_gym::runtime {
@@ -26,7 +26,7 @@ class DirectServer {
   // Starts to listen. `sessions` must outlive the server. A client that does not read its reply, or
   // sends half a request, is dropped after `transferTimeout`. RESOURCE_EXHAUSTED if no socket can
   // be made.
-  static grpc::Status start(Sessions& sessions, size_t maxMessageBytes,
+  static grpc::Status start(RpcHandlers& sessions, size_t maxMessageBytes,
                             std::unique_ptr<DirectServer>* server,
                             std::chrono::milliseconds transferTimeout = std::chrono::minutes(1));
 
@@ -49,7 +49,7 @@ class DirectServer {
     bool isDone = false;
   };
 
-  DirectServer(Sessions& sessions, size_t maxMessageBytes, std::string name,
+  DirectServer(RpcHandlers& sessions, size_t maxMessageBytes, std::string name,
                util::FileDescriptor listener, std::chrono::milliseconds transferTimeout);
 
   Deadline transferDeadline() const { return Clock::now() + transferTimeout_; }
@@ -66,12 +66,12 @@ class DirectServer {
   grpc::Status openLease(Connection& connection);
 
   template <typename Request, typename Reply>
-  using Rpc = grpc::Status (Sessions::*)(const Request&, Reply*, const RequestContext&);
+  using Rpc = grpc::Status (RpcHandlers::*)(const Request&, Reply*, const RequestContext&);
   // Decodes the request, has it served, and replies. The socket of a new session goes along.
   template <typename Request, typename Reply>
   grpc::Status serve(const Frame& frame, Channel& channel, Rpc<Request, Reply> rpc);
 
-  Sessions& sessions_;
+  RpcHandlers& sessions_;
   const size_t maxMessageBytes_;
   const std::string name_;
   const util::FileDescriptor listener_;

@@ -23,7 +23,7 @@ constexpr int kMaxLeases = 4096;
 // A lease. It lasts until the client cancels the call or disappears, or the server shuts down.
 class HeldLease final : public grpc::ServerWriteReactor<HoldLeaseReply> {
  public:
-  HeldLease(Sessions& sessions, std::atomic<int>& count)
+  HeldLease(RpcHandlers& sessions, std::atomic<int>& count)
       : sessions_(sessions), count_(count), id_(sessions.openLease()) {
     reply_.set_lease_id(id_);
     StartWrite(&reply_);
@@ -39,7 +39,7 @@ class HeldLease final : public grpc::ServerWriteReactor<HoldLeaseReply> {
   }
 
  private:
-  Sessions& sessions_;
+  RpcHandlers& sessions_;
   std::atomic<int>& count_;
   const int64_t id_;
   HoldLeaseReply reply_;
@@ -54,7 +54,7 @@ class RefusedLease final : public grpc::ServerWriteReactor<HoldLeaseReply> {
 
 }  // namespace
 
-RpcService::RpcService(std::shared_ptr<Sessions> sessions, std::string directSocket)
+RpcService::RpcService(std::shared_ptr<RpcHandlers> sessions, std::string directSocket)
     : sessions_(std::move(sessions)), directSocket_(std::move(directSocket)) {}
 
 Deadline RpcService::deadlineOf(const ServerContext* context) const {
@@ -78,8 +78,8 @@ Status RpcService::serve(const char* name, Rpc<Request, Reply> rpc, ServerContex
 }
 
 template <typename Request, typename Reply>
-Status RpcService::introduce(const char* name, Rpc<Request, Reply> rpc, ServerContext* context,
-                             const Request* request, Reply* reply) {
+Status RpcService::serveDescription(const char* name, Rpc<Request, Reply> rpc,
+                                    ServerContext* context, const Request* request, Reply* reply) {
   const Status status = serve(name, rpc, context, request, reply);
   if (status.ok() && context) {
     context->AddTrailingMetadata(kIsolationKey, "process");
@@ -90,42 +90,42 @@ Status RpcService::introduce(const char* name, Rpc<Request, Reply> rpc, ServerCo
 
 Status RpcService::GetVersion(ServerContext* context, const GetVersionRequest* request,
                               GetVersionReply* reply) {
-  return introduce("GetVersion", &Sessions::getVersion, context, request, reply);
+  return serveDescription("GetVersion", &RpcHandlers::getVersion, context, request, reply);
 }
 
 Status RpcService::GetSpaces(ServerContext* context, const GetSpacesRequest* request,
                              GetSpacesReply* reply) {
-  return introduce("GetSpaces", &Sessions::getSpaces, context, request, reply);
+  return serveDescription("GetSpaces", &RpcHandlers::getSpaces, context, request, reply);
 }
 
 Status RpcService::StartSession(ServerContext* context, const StartSessionRequest* request,
                                 StartSessionReply* reply) {
-  return serve("StartSession", &Sessions::startSession, context, request, reply);
+  return serve("StartSession", &RpcHandlers::startSession, context, request, reply);
 }
 
 Status RpcService::ForkSession(ServerContext* context, const ForkSessionRequest* request,
                                ForkSessionReply* reply) {
-  return serve("ForkSession", &Sessions::forkSession, context, request, reply);
+  return serve("ForkSession", &RpcHandlers::forkSession, context, request, reply);
 }
 
 Status RpcService::EndSession(ServerContext* context, const EndSessionRequest* request,
                               EndSessionReply* reply) {
-  return serve("EndSession", &Sessions::endSession, context, request, reply);
+  return serve("EndSession", &RpcHandlers::endSession, context, request, reply);
 }
 
 Status RpcService::Step(ServerContext* context, const StepRequest* request, StepReply* reply) {
-  return serve("Step", &Sessions::step, context, request, reply);
+  return serve("Step", &RpcHandlers::step, context, request, reply);
 }
 
 Status RpcService::AddBenchmark(ServerContext* context, const AddBenchmarkRequest* request,
                                 AddBenchmarkReply* reply) {
-  return serve("AddBenchmark", &Sessions::addBenchmark, context, request, reply);
+  return serve("AddBenchmark", &RpcHandlers::addBenchmark, context, request, reply);
 }
 
 Status RpcService::SendSessionParameter(ServerContext* context,
                                         const SendSessionParameterRequest* request,
                                         SendSessionParameterReply* reply) {
-  return serve("SendSessionParameter", &Sessions::sendSessionParameter, context, request, reply);
+  return serve("SendSessionParameter", &RpcHandlers::sendSessionParameter, context, request, reply);
 }
 
 grpc::ServerWriteReactor<HoldLeaseReply>* RpcService::HoldLease(

@@ -10,16 +10,17 @@
 
 #include "compiler_gym/service/proto/compiler_gym_service.grpc.pb.h"
 #include "compiler_gym/service/runtime/server/access/TokenCheck.h"
-#include "compiler_gym/service/runtime/server/rpc/Sessions.h"
+#include "compiler_gym/service/runtime/server/rpc/RpcHandlers.h"
 
 namespace compiler_gym::runtime {
 
-// Serves Sessions by gRPC, and tells clients how sessions are kept apart and of the direct channel.
+// Serves RpcHandlers by gRPC, and tells clients how sessions are kept apart and of the direct
+// channel.
 class RpcService : public compiler_gym::CompilerGymService::WithCallbackMethod_HoldLease<
                        compiler_gym::CompilerGymService::Service> {
  public:
   // `directSocket` is the name of the DirectServer's socket, empty if there is none.
-  explicit RpcService(std::shared_ptr<Sessions> sessions, std::string directSocket = "");
+  explicit RpcService(std::shared_ptr<RpcHandlers> sessions, std::string directSocket = "");
 
   grpc::Status GetVersion(grpc::ServerContext* context, const GetVersionRequest* request,
                           GetVersionReply* reply) override;
@@ -53,18 +54,18 @@ class RpcService : public compiler_gym::CompilerGymService::WithCallbackMethod_H
 
  private:
   template <typename Request, typename Reply>
-  using Rpc = grpc::Status (Sessions::*)(const Request&, Reply*, const RequestContext&);
+  using Rpc = grpc::Status (RpcHandlers::*)(const Request&, Reply*, const RequestContext&);
 
   template <typename Request, typename Reply>
   grpc::Status serve(const char* name, Rpc<Request, Reply> rpc, grpc::ServerContext* context,
                      const Request* request, Reply* reply);
   // Like serve(), for replies that describe the service.
   template <typename Request, typename Reply>
-  grpc::Status introduce(const char* name, Rpc<Request, Reply> rpc, grpc::ServerContext* context,
-                         const Request* request, Reply* reply);
+  grpc::Status serveDescription(const char* name, Rpc<Request, Reply> rpc,
+                                grpc::ServerContext* context, const Request* request, Reply* reply);
   Deadline deadlineOf(const grpc::ServerContext* context) const;
 
-  const std::shared_ptr<Sessions> sessions_;
+  const std::shared_ptr<RpcHandlers> sessions_;
   const std::string directSocket_;
   std::atomic<int> leases_ = 0;
   TokenCheck tokenCheck_;

@@ -1,0 +1,107 @@
+// The sessions of a service: their number, their leases, and those that nobody uses.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "compiler_gym/service/runtime/server/rpc/WorkerTable.h"
+#include "tests/Statuses.h"
+#include "tests/service/runtime/ToyForkServer.h"
+
+namespace compiler_gym::runtime {
+namespace {
+
+using grpc::Status;
+using grpc::StatusCode;
+
+// A session process on a text.
+std::shared_ptr<Worker> makeProcess() {
+  Benchmark benchmark;
+  benchmark.set_uri("benchmark://toy-v0/text");
+  benchmark.mutable_program()->set_contents("text");
+  std::shared_ptr<Worker> process;
+  EXPECT_THAT(Worker::start(*toyForkServer(), {std::make_shared<Benchmark>(benchmark)},
+                            Clock::now() + std::chrono::seconds(60), &process),
+              IsOk());
+  return process;
+}
+
+Status step(Worker& process) {
+  StepReply reply;
+  return process.call(Method::kStep, StepRequest(), &reply,
+                      Clock::now() + std::chrono::seconds(60));
+}
+
+bool isClosed(Worker& process) { return step(process).error_code() == StatusCode::NOT_FOUND; }
+
+// Adds a session. False if there is no room.
+bool add(WorkerTable& table, const std::shared_ptr<Worker>& process, int64_t lease = 0,
+         uint64_t* id = nullptr) {
+  WorkerTable::Reservation reservation;
+  if (!table.reserve(&reservation).ok()) return false;
+  uint64_t added = 0;
+  EXPECT_TRUE(table.add(std::move(reservation), process, lease, &added).ok());
+  if (id) *id = added;
+  return true;
+}
+
+// The same with a session of its own, which is returned.
+std::shared_ptr<Worker> addNew(WorkerTable& table, int64_t lease = 0, uint64_t* id = nullptr) {
+  auto process = makeProcess();
+  EXPECT_TRUE(add(table, process, lease, id));
+  return process;
+}
+
+TEST(WorkerTableTest, TheLimitHoldsForThoseThatAreBeingMade) {
+  WorkerTable table(2);
+  {
+    WorkerTable::Reservation first;
+    WorkerTable::Reservation second;
+    WorkerTable::Reservation third;
+    EXPECT_TRUE(table.reserve(&first).ok());
+    EXPECT_TRUE(table.reserve(&second).ok());
+    EXPECT_EQ(table.reserve(&third).error_code(), StatusCode::RESOURCE_EXHAUSTED);
+    EXPECT_EQ(table.size(), 0u);
+  }
+  const auto process = makeProcess();
+  EXPECT_TRUE(add(table, process));
+  EXPECT_TRUE(add(table, process));
+  EXPECT_FALSE(add(table, process));
+}
+
+TEST(WorkerTableTest, TheLimitHoldsForManyThreads) {
+  constexpr int kLimit = 50;
+  WorkerTable table(kLimit);
+  const auto process = makeProcess();
+  std::atomic<int> added = 0;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 8; ++i) {
+    threads.emplace_back([&] {
+      for (int j = 0; j < 100; ++j) added += add(table, process) ? 1 : 0;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(added, kLimit);
+  EXPECT_EQ(table.size(), static_cast<size_t>(kLimit));
+}
+
+TEST(WorkerTableTest, NothingIsAddedToALeaseThatHasEnded) {
+  WorkerTable table(1);
+  const int64_t lease = table.openLease();
+  WorkerTable::Reservation reservation;
+  ASSERT_TRUE(table.reserve(&reservation).ok());
+  table.closeLease(lease);
+  const auto session = makeProcess();
+  uint64_t id = 0;
+  EXPECT_EQ(table.add(std::move(reservation), session, lease, &id).error_code(),
+            StatusCode::FAILED_PRECONDITION);
+  EXPECT_TRUE(isClosed(*session));
+  addNew(table);
+}
+
+}  // namespace
+}  // namespace compiler_gym::runtime

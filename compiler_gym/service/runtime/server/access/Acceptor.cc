@@ -1,8 +1,6 @@
 #include "compiler_gym/service/runtime/server/access/Acceptor.h"
 
 #include <glog/logging.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -53,14 +51,7 @@ void acceptAt(const Acceptor::Entrance& entrance) {
     std::this_thread::sleep_for(kPause);
     return;
   }
-  if (entrance.isForOwnerOnly && !isOfThisUser(client)) return;
-  // Fails for Unix sockets, which do not need it.
-  constexpr int kOn = 1;
-  setsockopt(client.get(), IPPROTO_TCP, TCP_NODELAY, &kOn, sizeof(kOn));
-  grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
-  connection.listener_fd = entrance.listener.get();
-  connection.fd = client.release();
-  entrance.server->HandleNewConnection(&connection);
+  if (!entrance.isForOwnerOnly || isOfThisUser(client)) entrance.take(std::move(client));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <functional>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -11,16 +12,17 @@
 
 namespace compiler_gym::runtime {
 
-// Accepts connections for a gRPC server, which does not check their owners. Refused connections are
-// closed before anything is read from them.
+// Accepts the connections of clients, and checks their owners, for all servers. Refused connections
+// are closed before anything is read from them.
 class Acceptor {
  public:
-  // A socket that listens, does not block, and leads to `server`.
+  // A socket that listens and does not block.
   struct Entrance {
     util::FileDescriptor listener;
     // Accept only connections from processes of the same user.
     bool isForOwnerOnly = true;
-    std::shared_ptr<grpc::experimental::ExternalConnectionAcceptor> server;
+    // Takes over a connection, which does not block. Runs in the thread of the acceptor.
+    std::function<void(util::FileDescriptor connection)> take;
   };
 
   // Starts to accept. RESOURCE_EXHAUSTED if there can be no thread or no file for it.

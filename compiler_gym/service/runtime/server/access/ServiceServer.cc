@@ -4,9 +4,13 @@
 #include <grpc/grpc.h>
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/health_check_service_interface.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <cstddef>
+#include <memory>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -57,9 +61,18 @@ void addEntrance(grpc::ServerBuilder& builder, util::FileDescriptor listener, bo
                  std::shared_ptr<grpc::ServerCredentials> credentials,
                  std::vector<Acceptor::Entrance>* entrances) {
   using Type = grpc::ServerBuilder::experimental_type::ExternalConnectionType;
-  entrances->push_back({std::move(listener), isForOwnerOnly,
-                        builder.experimental().AddExternalConnectionAcceptor(
-                            Type::FROM_FD, std::move(credentials))});
+  const std::shared_ptr server =
+      builder.experimental().AddExternalConnectionAcceptor(Type::FROM_FD, std::move(credentials));
+  const auto take = [server, number = listener.get()](util::FileDescriptor client) {
+    // Fails for Unix sockets, which do not need it.
+    constexpr int kOn = 1;
+    setsockopt(client.get(), IPPROTO_TCP, TCP_NODELAY, &kOn, sizeof(kOn));
+    grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
+    connection.listener_fd = number;
+    connection.fd = client.release();
+    server->HandleNewConnection(&connection);
+  };
+  entrances->push_back({std::move(listener), isForOwnerOnly, take});
 }
 
 // Listens on all sockets. Sets `port` to the TCP port.

@@ -27,7 +27,6 @@ namespace {
 constexpr int kBacklog = 128;
 // The maximum number of connections. Each has a thread.
 constexpr size_t kMaxConnections = 4096;
-constexpr std::chrono::milliseconds kAcceptPause(10);
 constexpr std::chrono::minutes kIdleInterval(1);
 // The maximum number of leases of a connection. Clients need one.
 constexpr size_t kMaxLeases = 16;
@@ -41,7 +40,7 @@ std::string randomName() {
 
 // Makes an abstract socket, which leaves no file behind, however the process ends.
 Status listenAt(const std::string& name, FileDescriptor* listener) {
-  *listener = FileDescriptor(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  *listener = FileDescriptor(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;
   std::memcpy(address.sun_path + 1, name.data(), name.size());
@@ -55,13 +54,6 @@ Status listenAt(const std::string& name, FileDescriptor* listener) {
                                                     std::generic_category().message(errno));
 }
 
-bool isOfThisUser(const FileDescriptor& socket) {
-  ucred peer = {};
-  socklen_t size = sizeof(peer);
-  return getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
-         peer.uid == geteuid();
-}
-
 }  // namespace
 
 Status DirectServer::start(RpcHandlers& sessions, size_t maxMessageBytes,
@@ -70,33 +62,35 @@ Status DirectServer::start(RpcHandlers& sessions, size_t maxMessageBytes,
   std::string name = randomName();
   FileDescriptor listener;
   RETURN_IF_ERROR(listenAt(name, &listener));
-  server->reset(new DirectServer(sessions, maxMessageBytes, std::move(name), std::move(listener),
-                                 transferTimeout));
+  std::unique_ptr<DirectServer> started(
+      new DirectServer(sessions, maxMessageBytes, std::move(name), transferTimeout));
+  std::vector<Acceptor::Entrance> entrances;
+  entrances.push_back(
+      {std::move(listener), /*isForOwnerOnly=*/true,
+       [added = started.get()](FileDescriptor client) { added->add(std::move(client)); }});
+  RETURN_IF_ERROR(Acceptor::start(std::move(entrances), &started->acceptor_));
+  *server = std::move(started);
   return Status::OK;
 }
 
 DirectServer::DirectServer(RpcHandlers& sessions, size_t maxMessageBytes, std::string name,
-                           FileDescriptor listener, std::chrono::milliseconds transferTimeout)
+                           std::chrono::milliseconds transferTimeout)
     : sessions_(sessions),
       maxMessageBytes_(maxMessageBytes),
       name_(std::move(name)),
-      listener_(std::move(listener)),
-      transferTimeout_(transferTimeout),
-      acceptor_([this] { accept(); }) {}
+      transferTimeout_(transferTimeout) {}
 
 DirectServer::~DirectServer() {
   beginToStop();
-  acceptor_.join();
   for (Connection& connection : connections_) connection.thread.join();
 }
 
 void DirectServer::beginToStop() {
+  if (acceptor_) acceptor_->stop();
   const std::lock_guard lock(mutex_);
-  isStopping_ = true;
   for (const Connection& connection : connections_) {
     shutdown(connection.channel.socket().get(), SHUT_RDWR);
   }
-  shutdown(listener_.get(), SHUT_RDWR);
 }
 
 bool DirectServer::stop(std::chrono::milliseconds limit) {
@@ -108,28 +102,8 @@ bool DirectServer::stop(std::chrono::milliseconds limit) {
   });
 }
 
-void DirectServer::accept() {
-  while (true) {
-    FileDescriptor client(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
-    const int error = errno;
-    {
-      const std::lock_guard lock(mutex_);
-      if (isStopping_) return;
-    }
-    if (client.isOpen() && isOfThisUser(client)) {
-      add(std::move(client));
-    } else if (!client.isOpen() && error != EINTR && error != ECONNABORTED) {
-      LOG(WARNING) << "Cannot accept a client: " << std::generic_category().message(error);
-      std::this_thread::sleep_for(kAcceptPause);
-    }
-  }
-}
-
 void DirectServer::add(FileDescriptor socket) {
   const std::lock_guard lock(mutex_);
-  // The server may have begun to stop after it accepted this connection. stop() ends only the
-  // connections in the list.
-  if (isStopping_) return;
   removeDone();
   if (connections_.size() >= kMaxConnections) {
     LOG(WARNING) << "There are " << connections_.size()

@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "compiler_gym/service/runtime/server/access/Acceptor.h"
 #include "compiler_gym/service/runtime/server/rpc/RpcHandlers.h"
 #include "compiler_gym/service/runtime/wire/Channel.h"
 
@@ -50,12 +51,11 @@ class DirectServer {
   };
 
   DirectServer(RpcHandlers& sessions, size_t maxMessageBytes, std::string name,
-               util::FileDescriptor listener, std::chrono::milliseconds transferTimeout);
+               std::chrono::milliseconds transferTimeout);
 
   Deadline transferDeadline() const { return Clock::now() + transferTimeout_; }
   void beginToStop();
-  void accept();
-  // Starts to serve a client, unless there are too many or the server stops.
+  // Starts to serve a client, unless there are too many.
   void add(util::FileDescriptor socket);
   // Joins the threads of clients that are gone. Expects the caller to hold mutex_.
   void removeDone();
@@ -74,13 +74,11 @@ class DirectServer {
   RpcHandlers& sessions_;
   const size_t maxMessageBytes_;
   const std::string name_;
-  const util::FileDescriptor listener_;
   const std::chrono::milliseconds transferTimeout_;
   std::mutex mutex_;
   std::list<Connection> connections_;
   std::condition_variable done_;
-  bool isStopping_ = false;
-  std::thread acceptor_;
+  std::unique_ptr<Acceptor> acceptor_;
 };
 
 }  // namespace compiler_gym::runtime

@@ -112,7 +112,8 @@ bool InlineGame::answer(InlineChoice choice) {
   // The inliner repeats its last run, which had no answer, and asks the same questions.
   const bool isForeseen =
       !question.decided || (choice == InlineChoice::kInline) == question.byDefault;
-  isCurrent_ = isCurrent_ && isForeseen;
+  const bool hasFeatures = openQuestion() == nullptr || !features_[answers_.size()].empty();
+  isCurrent_ = isCurrent_ && isForeseen && hasFeatures;
   return true;
 }
 
@@ -149,8 +150,10 @@ Status InlineGame::update() {
   features_.clear();
   const auto listener = [&](llvm::CallBase& call, llvm::FunctionAnalysisManager& analyses,
                             const InlineQuestion& /*question*/) {
-    const bool isOpen = isInOrder_ && features_.size() >= answers_.size();
-    features_.push_back(isOpen ? inlineFeaturesOf(call, analyses) : std::vector<int64_t>());
+    const size_t question = features_.size();
+    const bool isNear =
+        isInOrder_ && question >= answers_.size() && question < answers_.size() + kFeaturesAhead;
+    features_.push_back(isNear ? inlineFeaturesOf(call, analyses) : std::vector<int64_t>());
   };
   questions_ = optimizeWithInlineDecisions(*owned.module, decisions(), listener);
   RETURN_IF_ERROR(verify(*owned.module));

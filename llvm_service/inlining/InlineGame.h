@@ -39,6 +39,9 @@ struct InlineCounts {
 /// the program and on the decisions, and not on how they came about.
 class InlineGame final : public Game {
  public:
+  /// An update computes the features of so many questions. Later ones get theirs by another update.
+  static constexpr size_t kFeaturesAhead = 128;
+
   /// Optimises with LLVM's own decisions.
   ///
   /// @param isInOrder whether decisions answer the inliner's questions.
@@ -114,7 +117,7 @@ class InlineGame final : public Game {
   uint64_t version_ = 0;
   std::unique_ptr<Compilation> compilation_;
   std::vector<InlineQuestion> questions_;
-  // Indexed by question, if they are answered in order.
+  // Indexed by question, if they are answered in order. Empty for those that are answered or late.
   std::vector<std::vector<int64_t>> features_;
   std::vector<InlineCounts> defaultCounts_;
   int64_t defaultInstructions_ = 0;

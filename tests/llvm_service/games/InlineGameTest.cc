@@ -170,6 +170,29 @@ TEST(InlineAnswersTest, ToAllQuestionsChangeTheProgramAndAreRepeatedByOpt) {
   }
 }
 
+TEST(InlineAnswersTest, HaveFeaturesHoweverLate) {
+  constexpr size_t kQuestions = 2 * InlineGame::kFeaturesAhead + 1;
+  std::string program = "define internal i32 @f(i32 %x) {\n  %y = mul i32 %x, 3\n  ret i32 %y\n}\n";
+  for (size_t i = 0; i < kQuestions; ++i) {
+    program += "define i32 @g" + std::to_string(i) +
+               "(i32 %x) {\n  %y = call i32 @f(i32 %x)\n  ret i32 %y\n}\n";
+  }
+  const auto game = startGame(program, /*isInOrder=*/true);
+  const std::string byDefault = game->compilation().bitcode();
+  const std::vector<int64_t> features = game->featuresOfQuestion();
+  ASSERT_TRUE(llvm::any_of(features, [](int64_t each) { return each != 0; }));
+  for (size_t answered = 0; answered < kQuestions; ++answered) {
+    ASSERT_NE(game->openQuestion(), nullptr) << answered;
+    ASSERT_EQ(game->featuresOfQuestion().size(), features.size()) << answered;
+    ASSERT_TRUE(llvm::any_of(game->featuresOfQuestion(), [](int64_t each) { return each != 0; }));
+    game->decide({Target::kQuestion, 0, InlineChoice::kDefault});
+    ASSERT_THAT(game->update(), IsOk());
+  }
+  EXPECT_EQ(game->openQuestion(), nullptr);
+  EXPECT_EQ(game->updates(), 3U);
+  EXPECT_TRUE(game->compilation().bitcode() == byDefault);
+}
+
 constexpr char kCalls[] = R"(
 target triple = "x86_64-pc-linux-gnu"
 define internal i32 @plain(i32 %x) {

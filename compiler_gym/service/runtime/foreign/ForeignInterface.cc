@@ -3,8 +3,8 @@
 #include <memory>
 #include <string>
 
+#include "compiler_gym/service/runtime/Runtime.h"
 #include "compiler_gym/service/runtime/foreign/ForeignCompiler.h"
-#include "compiler_gym/service/runtime/server/ServiceMain.h"
 #include "compiler_gym/util/Process.h"
 
 using compiler_gym::runtime::ForeignClass;
@@ -21,7 +21,7 @@ void compiler_gym_before_command() { compiler_gym::util::tellProcessObserver(); 
 int compiler_gym_run_service(int argc, char** argv, const char* usage, CompilerGymFunction function,
                              uint64_t methods) {
   const ForeignClass foreign = {function, methods};
-  return compiler_gym::runtime::runServiceMain(
+  return compiler_gym::runtime::createAndRunCompilerGymService(
       argc, argv, usage, [&foreign](const boost::filesystem::path& workingDirectory) {
         return std::make_unique<ForeignCompiler>(foreign, workingDirectory);
       });

@@ -1,5 +1,3 @@
-#include "compiler_gym/service/runtime/server/ServiceMain.h"
-
 #include <gflags/gflags.h>
 #include <glog/logging.h>
 #include <pthread.h>
@@ -15,6 +13,7 @@
 #include <memory>
 #include <utility>
 
+#include "compiler_gym/service/runtime/Runtime.h"
 #include "compiler_gym/service/runtime/server/ServiceFlags.h"
 #include "compiler_gym/service/runtime/server/WorkingDirectory.h"
 #include "compiler_gym/service/runtime/server/access/Access.h"
@@ -152,7 +151,8 @@ Status serve(const ServiceFlags& flags, const Access& access, const WorkingDirec
 
 }  // namespace
 
-int runServiceMain(int argc, char** argv, const char* usage, const SessionFactory& makeSession) {
+int createAndRunCompilerGymService(int argc, char** argv, const char* usage,
+                                   const SessionFactory& makeSession) {
   ServiceFlags flags;
   if (const auto code = parseServiceFlags(argc, argv, usage, &flags)) return *code;
   prepareSignals();

@@ -15,15 +15,6 @@ namespace {
 
 using grpc::Status;
 
-// Adds a column of integers: the result of `get` for each element.
-template <typename Element, typename Get>
-void addColumn(Event& table, const std::string& name, const std::vector<Element>& elements,
-               Get get) {
-  std::vector<int64_t> values;
-  for (const Element& element : elements) values.push_back(static_cast<int64_t>(get(element)));
-  addIntegers(table, name, values);
-}
-
 // Adds the columns that all tables of calls have.
 template <typename Element>
 void addEnds(Event& table, const std::vector<Element>& elements) {

@@ -46,11 +46,7 @@ void setArrays(const ProgramGraph& graph, Event& event) {
   addIntegers("edge_target", graph.edges, [](const Edge& edge) { return edge.target; }, fields);
   addIntegers("edge_flow", graph.edges, [](const Edge& edge) { return edge.flow; }, fields);
   addIntegers("edge_position", graph.edges, [](const Edge& edge) { return edge.position; }, fields);
-  addTexts(event, "text", graph.texts);
-  addTexts(event, "function_name", graph.functions);
-  fields["module_name"].set_string_value(graph.moduleName);
-  fields["target_triple"].set_string_value(graph.targetTriple);
-  fields["data_layout"].set_string_value(graph.dataLayout);
+  addGraphTexts(graph, event);
 }
 
 void addIntegersSpace(const char* name, std::optional<int64_t> max, SpaceFields& fields) {

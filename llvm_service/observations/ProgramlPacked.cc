@@ -66,11 +66,7 @@ void setPacked(const ProgramGraph& graph, Event& event) {
   setNodes(graph.nodes, fields["nodes"]);
   setEdges(graph, fields["edges"]);
   fields["full_texts"].set_string_value(joinTexts(graph.nodes));
-  addTexts(event, "text", graph.texts);
-  addTexts(event, "function_name", graph.functions);
-  fields["module_name"].set_string_value(graph.moduleName);
-  fields["target_triple"].set_string_value(graph.targetTriple);
-  fields["data_layout"].set_string_value(graph.dataLayout);
+  addGraphTexts(graph, event);
 }
 
 ObservationSpace makeSpace() {

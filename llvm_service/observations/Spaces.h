@@ -60,6 +60,15 @@ void addIntegers(Event& table, const std::string& column, const std::vector<int6
 void addTexts(Event& table, const std::string& column, const std::vector<std::string>& values);
 void addFlags(Event& table, const std::string& column, const std::vector<bool>& values);
 
+/// Adds a column of integers: the result of `get` for each element.
+template <typename Element, typename Get>
+void addColumn(Event& table, const std::string& column, const std::vector<Element>& elements,
+               Get get) {
+  std::vector<int64_t> values;
+  for (const Element& element : elements) values.push_back(static_cast<int64_t>(get(element)));
+  addIntegers(table, column, values);
+}
+
 /// The space as all clients can read it: one with sequences of texts, which those of CompilerGym
 /// 0.2.5 cannot, moves to the field exact_space.
 ObservationSpace forAllClients(ObservationSpace space);

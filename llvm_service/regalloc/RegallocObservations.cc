@@ -20,15 +20,6 @@ using grpc::Status;
 constexpr Properties kOfTarget{/*deterministic=*/true, /*platformDependent=*/true};
 constexpr double kThousandths = 1000;
 
-// Adds a column to a table: the result of `get` for each element.
-template <typename Element, typename Get>
-void addColumn(Event& table, const std::string& name, const std::vector<Element>& elements,
-               Get get) {
-  std::vector<int64_t> values;
-  for (const Element& element : elements) values.push_back(static_cast<int64_t>(get(element)));
-  addIntegers(table, name, values);
-}
-
 template <typename Element>
 void addFunctions(Event& table, const std::vector<Element>& elements) {
   std::vector<std::string> functions;

@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include "compiler_gym/service/runtime/CompilerGymService.h"
 #include "llvm_service/LlvmSession.h"
 #include "tests/llvm_service/TemporaryDirectory.h"
+#include "tests/service/runtime/CompilerGymService.h"
 
 namespace compiler_gym::llvm_service {
 

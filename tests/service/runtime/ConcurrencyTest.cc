@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "compiler_gym/service/runtime/CompilerGymService.h"
+#include "tests/service/runtime/CompilerGymService.h"
 #include "tests/service/runtime/ToyClient.h"
 #include "tests/service/runtime/ToyForkServer.h"
 #include "tests/service/runtime/ToySession.h"

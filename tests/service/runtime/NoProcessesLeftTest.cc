@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "compiler_gym/service/runtime/CompilerGymService.h"
+#include "tests/service/runtime/CompilerGymService.h"
 #include "tests/service/runtime/Processes.h"
 #include "tests/service/runtime/ToyClient.h"
 #include "tests/service/runtime/ToyForkServer.h"

@@ -10,8 +10,8 @@
 #include <new>
 #include <string>
 
-#include "compiler_gym/service/runtime/CompilerGymService.h"
 #include "compiler_gym/service/runtime/server/rpc/DirectServer.h"
+#include "tests/service/runtime/CompilerGymService.h"
 #include "tests/service/runtime/DirectClient.h"
 #include "tests/service/runtime/ToyClient.h"
 #include "tests/service/runtime/ToyForkServer.h"

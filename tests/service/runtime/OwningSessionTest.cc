@@ -25,10 +25,10 @@
 #include <vector>
 
 #include "compiler_gym/service/CompilationSession.h"
-#include "compiler_gym/service/runtime/CompilerGymService.h"
 #include "compiler_gym/service/runtime/server/isolation/ForkServerProcess.h"
 #include "compiler_gym/util/FileDescriptor.h"
 #include "compiler_gym/util/GrpcStatusMacros.h"
+#include "tests/service/runtime/CompilerGymService.h"
 #include "tests/service/runtime/ToyClient.h"
 
 namespace compiler_gym::runtime {

@@ -17,8 +17,6 @@ namespace compiler_gym::runtime {
 
 namespace {
 
-constexpr std::chrono::hours kForever(24 * 365);
-
 // State that the signal handler uses.
 std::atomic<pid_t> serviceOfProcess = 0;
 

@@ -87,6 +87,9 @@ struct Death {
 using Clock = std::chrono::steady_clock;
 using Deadline = Clock::time_point;
 
+// Longer than any request. The clock's maximum would overflow in sums.
+constexpr std::chrono::hours kForever(24 * 365);
+
 // A frame that was received. `code` is the method of a request or the status code of a reply.
 struct Frame {
   uint16_t code = 0;

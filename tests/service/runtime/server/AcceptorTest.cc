@@ -16,10 +16,10 @@
 #include <thread>
 #include <vector>
 
-#include "compiler_gym/service/runtime/CompilerGymService.h"
 #include "compiler_gym/service/runtime/server/access/Acceptor.h"
 #include "compiler_gym/service/runtime/server/access/ServiceServer.h"
 #include "compiler_gym/util/FileDescriptor.h"
+#include "tests/service/runtime/CompilerGymService.h"
 #include "tests/service/runtime/ToyClient.h"
 #include "tests/service/runtime/ToyForkServer.h"
 #include "tests/service/runtime/ToySession.h"

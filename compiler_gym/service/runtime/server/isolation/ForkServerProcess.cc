@@ -26,7 +26,6 @@ namespace {
 
 constexpr std::chrono::seconds kStartTimeout(60);
 constexpr std::chrono::seconds kSendTimeout(10);
-constexpr std::chrono::hours kForever(24 * 365);
 // Most ends are queried soon after they happen. Others are never queried, and must not pile up.
 constexpr size_t kMaxRememberedDeaths = 4096;
 

@@ -71,7 +71,6 @@ Status RpcHandlers::reserve(WorkerTable::Reservation* reservation) {
 }
 
 Deadline RpcHandlers::defaultDeadline() const {
-  constexpr std::chrono::hours kForever(24 * 365);
   if (limits_.requestTimeout.count() == 0) return Clock::now() + kForever;
   return Clock::now() + limits_.requestTimeout;
 }

@@ -16,7 +16,6 @@ using grpc::StatusCode;
 namespace {
 
 constexpr std::chrono::milliseconds kMargin(50);
-constexpr std::chrono::hours kLongest(24 * 365);
 // A client needs one lease. Each takes some memory and a connection.
 constexpr int kMaxLeases = 4096;
 
@@ -65,7 +64,7 @@ Deadline RpcService::deadlineOf(const ServerContext* context) const {
   const std::chrono::nanoseconds left = deadline - std::chrono::system_clock::now();
   // The client's library gives up at the deadline. The reply must arrive before it.
   const std::chrono::nanoseconds margin = std::min<std::chrono::nanoseconds>(left / 10, kMargin);
-  return Clock::now() + std::min<std::chrono::nanoseconds>(left - margin, kLongest);
+  return Clock::now() + std::min<std::chrono::nanoseconds>(left - margin, kForever);
 }
 
 template <typename Request, typename Reply>

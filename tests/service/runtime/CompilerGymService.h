@@ -1,4 +1,4 @@
-// The RPC service around a CompilationSession class.
+// The RPC service around a CompilationSession class, in the process of a test.
 #pragma once
 
 #include <grpcpp/grpcpp.h>

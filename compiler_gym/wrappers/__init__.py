@@ -1,7 +1,8 @@
 """Wrappers that change the behaviour of environments, see ``docs/guides/wrappers.md``."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from compiler_gym.util.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from compiler_gym.wrappers.commandline import (
@@ -62,37 +63,33 @@ __all__ = [
 
 # Loaded when first used.
 _MODULES = {
-    "ActionHistogram": "observations",
-    "ActionMask": "observations",
-    "ActionWrapper": "core",
-    "AutophaseNorm": "observations",
-    "BestSoFar": "rewards",
-    "CommandlineWithTerminalAction": "commandline",
-    "CompilerEnvWrapper": "compiler_env_wrapper",
-    "ConstrainedCommandline": "commandline",
-    "Counter": "counter",
-    "CycleOverBenchmarks": "datasets",
-    "CycleOverBenchmarksIterator": "datasets",
-    "FloatObservations": "observations",
-    "ForkOnStep": "fork",
-    "IterateOverBenchmarks": "datasets",
-    "LastActions": "observations",
-    "LogReward": "rewards",
-    "Macros": "commandline",
-    "ObservationWrapper": "core",
-    "RandomOrderBenchmarks": "datasets",
-    "RewardWrapper": "core",
-    "RuntimePointEstimateReward": "llvm",
-    "SynchronousSqliteLogger": "sqlite_logger",
-    "TimeLimit": "time_limit",
-    "UndoLarger": "fork",
-    "ValidateBenchmarkAfterEveryStep": "validation",
+    "ActionHistogram": ".observations",
+    "ActionMask": ".observations",
+    "ActionWrapper": ".core",
+    "AutophaseNorm": ".observations",
+    "BestSoFar": ".rewards",
+    "CommandlineWithTerminalAction": ".commandline",
+    "CompilerEnvWrapper": ".compiler_env_wrapper",
+    "ConstrainedCommandline": ".commandline",
+    "Counter": ".counter",
+    "CycleOverBenchmarks": ".datasets",
+    "CycleOverBenchmarksIterator": ".datasets",
+    "FloatObservations": ".observations",
+    "ForkOnStep": ".fork",
+    "IterateOverBenchmarks": ".datasets",
+    "LastActions": ".observations",
+    "LogReward": ".rewards",
+    "Macros": ".commandline",
+    "ObservationWrapper": ".core",
+    "RandomOrderBenchmarks": ".datasets",
+    "RewardWrapper": ".core",
+    "RuntimePointEstimateReward": ".llvm",
+    "SynchronousSqliteLogger": ".sqlite_logger",
+    "TimeLimit": ".time_limit",
+    "UndoLarger": ".fork",
+    "ValidateBenchmarkAfterEveryStep": ".validation",
 }
 
 
-if not TYPE_CHECKING:  # Type checkers would take any name for one that is there.
-
-    def __getattr__(name: str) -> Any:
-        if name not in _MODULES:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+if not TYPE_CHECKING:
+    __getattr__ = lazy_names(__name__, _MODULES)

@@ -120,6 +120,7 @@ TEST(ChildProcessTest, TooMuchOutput) {
               IsError(StatusCode::RESOURCE_EXHAUSTED, "This wrote more than 1000 bytes"));
 }
 
+#ifndef COMPILER_GYM_SANITIZER
 /// What a hostile kernel would try. Each gives a negative number if it is refused.
 const std::map<std::string, std::function<long()>> kAttacks = {
     // Not fork(): RefusedForks hides that, and has shared memory.
@@ -201,7 +202,6 @@ TEST(ChildProcessTest, ConfinedChildrenGiveOutputAndErrors) {
               IsError(StatusCode::INTERNAL, "This crashed: Aborted"));
 }
 
-#ifndef COMPILER_GYM_SANITIZER
 // Allocates memory that it does not touch.
 Status allocate(size_t bytes) {
   volatile char* volatile memory = new char[bytes];

@@ -432,11 +432,11 @@ def in_order(
 
     Args:
         pool: The pool.
-        jobs: The tasks. Each has another name.
+        jobs: The tasks. Those of the same name are the same task.
         watch: Called with the outcomes as they come.
     """
     names: deque[str] = deque()
-    ended: dict[str, Outcome] = {}
+    ended: dict[str, list[Outcome]] = {}
 
     def named() -> Iterator[Job]:
         for job in jobs:
@@ -445,10 +445,10 @@ def in_order(
 
     with closing(pool.run(named())) as outcomes:
         for outcome in outcomes:
-            ended[outcome.task.name] = outcome
+            ended.setdefault(outcome.task.name, []).append(outcome)
             watch(outcome)
-            while names and names[0] in ended:
-                yield ended.pop(names.popleft())
+            while names and ended.get(names[0]):
+                yield ended[names.popleft()].pop()
 
 
 def new_jobs(jobs: Iterable[Job], known: set[str], watch: Callable[[None], None]) -> Iterator[Job]:

@@ -23,6 +23,11 @@ constexpr uint32_t failure(int error) {
   return SECCOMP_RET_ERRNO | (static_cast<uint32_t>(error) & SECCOMP_RET_DATA);
 }
 
+// Where the low half of an argument is.
+size_t offsetOf(int argument) {
+  return offsetof(seccomp_data, args) + sizeof(uint64_t) * static_cast<size_t>(argument);
+}
+
 }  // namespace
 
 SystemCallFilter::SystemCallFilter() {
@@ -43,15 +48,21 @@ void SystemCallFilter::deny(int call, int error) {
 }
 
 void SystemCallFilter::denyBits(int call, int argument, uint32_t bits) {
-  denyIf(call, argument, BPF_JSET, bits, true);
+  denyIf(call, offsetOf(argument), BPF_JSET, bits, true);
 }
 
 void SystemCallFilter::denyValue(int call, int argument, uint32_t value) {
-  denyIf(call, argument, BPF_JEQ, value, true);
+  denyIf(call, offsetOf(argument), BPF_JEQ, value, true);
 }
 
 void SystemCallFilter::denyOtherValues(int call, int argument, uint32_t value) {
-  denyIf(call, argument, BPF_JEQ, value, false);
+  denyIf(call, offsetOf(argument), BPF_JEQ, value, false);
+}
+
+void SystemCallFilter::denyUnlessNull(int call, int argument) {
+  const size_t low = offsetOf(argument);
+  denyIf(call, low, BPF_JEQ, 0, false);
+  denyIf(call, low + sizeof(uint32_t), BPF_JEQ, 0, false);
 }
 
 void SystemCallFilter::allow(int call) {
@@ -63,9 +74,9 @@ bool SystemCallFilter::installAndAllowOthers() { return install(SECCOMP_RET_ALLO
 
 bool SystemCallFilter::installAndDenyOthers(int error) { return install(failure(error)); }
 
-void SystemCallFilter::denyIf(int call, int argument, uint16_t test, uint32_t value, bool holds) {
+void SystemCallFilter::denyIf(int call, size_t offset, uint16_t test, uint32_t value, bool holds) {
   add(BPF_JMP | BPF_JEQ | BPF_K, static_cast<uint32_t>(call), 0, 4);
-  load(offsetof(seccomp_data, args) + sizeof(uint64_t) * static_cast<size_t>(argument));
+  load(offset);
   add(static_cast<uint16_t>(BPF_JMP | test | BPF_K), value, holds ? 0 : 1, holds ? 1 : 0);
   add(BPF_RET | BPF_K, failure(EPERM));
   load(offsetof(seccomp_data, nr));

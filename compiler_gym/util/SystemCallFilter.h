@@ -10,7 +10,7 @@ namespace compiler_gym::util {
 /// A seccomp filter of the system calls of this process (seccomp(2)). Rules are tried in the order
 /// in which they are added, and the first one that fits decides.
 ///
-/// A value is compared with the low half of an argument.
+/// Values are compared with the low half of an argument.
 class SystemCallFilter {
  public:
   /// A filter that ends the process at calls for another machine.
@@ -24,6 +24,8 @@ class SystemCallFilter {
   void denyValue(int call, int argument, uint32_t value);
   /// Lets a call fail with EPERM if the argument has another value.
   void denyOtherValues(int call, int argument, uint32_t value);
+  /// Lets a call fail with EPERM unless the argument, a pointer, is null. Both halves are compared.
+  void denyUnlessNull(int call, int argument);
   /// Allows a call.
   void allow(int call);
 
@@ -39,7 +41,7 @@ class SystemCallFilter {
  private:
   void load(size_t offset);
   void add(uint16_t code, uint32_t value, uint8_t ifTrue = 0, uint8_t ifFalse = 0);
-  void denyIf(int call, int argument, uint16_t test, uint32_t value, bool holds);
+  void denyIf(int call, size_t offset, uint16_t test, uint32_t value, bool holds);
   bool install(uint32_t otherwise);
 
   sock_filter code_[256] = {};

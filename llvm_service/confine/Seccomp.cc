@@ -86,13 +86,16 @@ constexpr int kAbsent[] = {kClone3, 425 /* io_uring_setup */, 426, 427};
 
 // Changes of files that Landlock does not refuse.
 constexpr int kAttributes[] = {
+    SYS_fchmod,
     SYS_fchmodat,
+    SYS_fchown,
     SYS_fchownat,
-    SYS_utimensat,
     SYS_setxattr,
     SYS_lsetxattr,
+    SYS_fsetxattr,
     SYS_removexattr,
     SYS_lremovexattr,
+    SYS_fremovexattr,
     452 /* fchmodat2 */,
     463 /* setxattrat */,
     466 /* removexattrat */,
@@ -121,6 +124,8 @@ bool installSeccomp(bool hasNetwork, bool isShared) {
   for (const int call : kAbsent) filter.deny(call, ENOSYS);
   if (isShared) {
     for (const int call : kAttributes) filter.deny(call, EPERM);
+    // The times of a file by its name. Those of an open file are for touch(1).
+    filter.denyUnlessNull(SYS_utimensat, 1);
   }
   // Sockets of other programs have names in the file system as well.
   if (!hasNetwork) filter.deny(SYS_socket, EACCES);

@@ -272,7 +272,7 @@ $CC -Oz -c unit.c @<(echo -DX=1 -g)
 (cat unit.c > pipe.c &) ; $CC -Oz -c pipe.c -o x.o
 $CC -Oz -x c -c /dev/fd/3 -o x.o 3< unit.c
 cat unit.c | $CC -Oz -x c -c - -o x.o
-$CC -Oz -c unit.c -o /dev/stdout > x.o
+$CC -Oz -c unit.c -o /dev/stdout | cat > x.o
 $CC -Oz -c unit.c -o - | wc -c
 $CC --help | head -1
 """

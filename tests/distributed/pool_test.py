@@ -3,6 +3,7 @@
 import dataclasses
 import multiprocessing
 import sys
+import threading
 import time
 from collections import deque
 
@@ -10,6 +11,7 @@ import pytest
 
 from compiler_gym.distributed import Job, Limits, PoolError, local, open_pool
 from compiler_gym.distributed import pool as pool_module
+from compiler_gym.distributed.pool import in_order
 from compiler_gym.distributed.task import digest_of
 from compiler_gym.distributed.threads import Call, caller_pool, thread_pool
 from compiler_gym.distributed.worker import Worker
@@ -199,3 +201,17 @@ def test_tasks_of_the_calling_thread_are_interrupted():
             [*pool.run([Job(Call("interrupts", interrupt))])]
         (outcome,) = pool.run([Job(Square(7))])
         assert outcome.result() == 49
+
+
+def test_results_in_order_of_tasks_of_which_some_are_the_same():
+    later = threading.Event()
+    ends = []
+    jobs = [
+        Job(Call("slow", lambda worker: later.wait(60))),
+        *[Job(Call("same", lambda worker: 2))] * 2,
+        Job(Call("last", lambda worker: later.set())),
+    ]
+    with thread_pool(2) as pool:
+        found = [*in_order(pool, jobs, lambda outcome: ends.append(outcome.task.name))]
+    assert [each.value for each in found] == [True, 2, 2, None]
+    assert ends[:2] == ["same", "same"]

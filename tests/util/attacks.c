@@ -237,6 +237,7 @@ int main(int argc, char** argv) {
   if (!strcmp(name, "write-input")) return write_input();
   if (!strcmp(name, "write-setting")) return end(open(value, O_WRONLY) >= 0);
   if (!strcmp(name, "chmod")) return end(chmod(value, 0777) == 0);
+  if (!strcmp(name, "chmod-open")) return end(fchmod(open(value, O_RDONLY), 0777) == 0);
   if (!strcmp(name, "link")) return end(link(value, "linked") == 0);
   if (!strcmp(name, "symlink")) return symlink(value, "answer");
   if (!strcmp(name, "kill")) return kill_process(number);

@@ -78,8 +78,6 @@ class Target:
         self.input.chmod(0o666)
         self.open_folder = folder / "open"
         self.open_folder.mkdir()
-        if user is not None:
-            os.chown(self.secret, user, user)
         self.open_folder.chmod(0o777)
         self.neighbour = subprocess.Popen(
             ["/bin/sleep", "1000"], env={"SECRET": _SECRET}, **_as_user(user)
@@ -90,6 +88,9 @@ class Target:
         (self.open_folder / "socket").chmod(0o777)
         self.program = folder / "attacks"
         shutil.copy(Path(__file__).with_name("attacks"), self.program)
+        if user is not None:
+            for path in (self.secret, self.program):
+                os.chown(path, user, user)
         self.confine = folder / "confine"
         shutil.copy(confinement.confining_program(), self.confine)
 
@@ -165,6 +166,8 @@ _REFUSED: dict[str, Callable[[Target], str]] = {
     "write-input": lambda target: "",
     "write-setting": lambda target: "/proc/sys/kernel/core_pattern",
     "chmod": lambda target: str(target.secret),
+    # A program may read itself.
+    "chmod-open": lambda target: str(target.program),
     "link": lambda target: str(target.secret),
     "kill": lambda target: str(target.neighbour.pid),
     "ptrace": lambda target: str(target.neighbour.pid),
@@ -395,6 +398,11 @@ def test_too_wide_folders_are_not_shown(target: Target, folder: Path):
     assert done.stdout.decode().split("\n")[:3] == ["shown"] * 3
     assert done.stdout.decode().split("\n")[4:] == [*["refused"] * 4, ""]
     assert done.stdout.decode().split("\n")[3].startswith("root:")
+
+
+def test_programs_touch_their_files(target: Target, folder: Path):
+    done = run_confined(["/bin/sh", "-c", "touch a && touch a b && ls"], folder=folder)
+    assert (done.returncode, done.stdout) == (0, b"a\nb\n")
 
 
 def test_standard_files_have_names(target: Target, folder: Path):

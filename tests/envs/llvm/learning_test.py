@@ -22,6 +22,7 @@ SPACES = {
     "llvm-autophase-codesize-v0": ("Autophase", "ObjectTextSizeOz"),
     "llvm-ir-ic-v0": ("Ir", "IrInstructionCountOz"),
     "llvm-ir-codesize-v0": ("Ir", "ObjectTextSizeOz"),
+    "llvm-pieces-ic-v0": ("Autophase", "IrInstructionCountOz"),
     "llvm-inline-v0": ("InlineFeatures", "ObjectTextSizeNorm"),
     "llvm-regalloc-v0": ("EvictionFeatures", "ObjectTextSizeNorm"),
     "llvm-inline-regalloc-v0": ("DecisionFeatures", "ObjectTextSizeNorm"),

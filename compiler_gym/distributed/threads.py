@@ -2,6 +2,7 @@
 
 import math
 import threading
+from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -36,7 +37,25 @@ class Call:
         return self.function(worker)
 
 
-class ThreadHandle(Handle):
+class _HandleHere(Handle):
+    """A worker in this process."""
+
+    _worker: Worker
+
+    @override
+    def hello(self) -> object:
+        return self._call(self._worker.hello)
+
+    @override
+    def run(self, tasks: Sequence[Task], blobs: Mapping[str, bytes], seconds: float) -> object:
+        return self._call(lambda: self._worker.run(tasks, blobs, seconds))
+
+    @abstractmethod
+    def _call(self, function: Callable[[], Any]) -> object:
+        """Asks for a call of a function of the worker. Returns the ticket."""
+
+
+class ThreadHandle(_HandleHere):
     """A worker in a thread, which is the owner of the commands that its tasks run.
 
     Args:
@@ -68,13 +87,6 @@ class ThreadHandle(Handle):
             worker.close()
 
     @override
-    def hello(self) -> object:
-        return self._call(self._worker.hello)
-
-    @override
-    def run(self, tasks: Sequence[Task], blobs: Mapping[str, bytes], seconds: float) -> object:
-        return self._call(lambda: self._worker.run(tasks, blobs, seconds))
-
     def _call(self, function: Callable[[], Any]) -> object:
         ticket = object()
         self._calls.put((ticket, function))
@@ -148,7 +160,7 @@ class ThreadBackend(Backend):
         self._handles.clear()
 
 
-class CallerHandle(Handle):
+class CallerHandle(_HandleHere):
     """A worker in the thread that uses the pool.
 
     Args:
@@ -160,13 +172,6 @@ class CallerHandle(Handle):
         self._worker = Worker(is_here=True)
 
     @override
-    def hello(self) -> object:
-        return self._call(self._worker.hello)
-
-    @override
-    def run(self, tasks: Sequence[Task], blobs: Mapping[str, bytes], seconds: float) -> object:
-        return self._call(lambda: self._worker.run(tasks, blobs, seconds))
-
     def _call(self, function: Callable[[], Any]) -> object:
         ticket = object()
         self._calls.append((ticket, function))

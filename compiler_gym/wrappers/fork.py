@@ -1,6 +1,7 @@
 """Wrappers that undo actions."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -73,31 +74,33 @@ class ForkOnStep(CompilerEnvWrapper):
     ) -> StepResult:
         if not self.env.in_episode:  # Raises the error of the step.
             return super().multistep(actions, observation_spaces, reward_spaces, *args, **kwargs)
-        count = len(self.env.actions)
-        self.stack.append(self.env.fork())
-        try:
+        with self._forked():
             return super().multistep(actions, observation_spaces, reward_spaces, *args, **kwargs)
-        except BaseException:
-            self._drop_unless_longer(count)
-            raise
 
     @override
     def begin_multistep(self, actions: Iterable[Any], timeout: float = 300) -> RunningStep:
         if not self.env.in_episode:  # Raises the error of the step.
             return super().begin_multistep(actions, timeout)
         count = len(self.env.actions)
-        self.stack.append(self.env.fork())
-        try:
+        with self._forked():
             step = super().begin_multistep(actions, timeout)
-        except BaseException:
-            self._drop_unless_longer(count)
-            raise
         return _ForkedStep(step, lambda: self._drop_unless_longer(count))
 
     @override
     def close(self) -> None:
         self._clear()
         super().close()
+
+    @contextmanager
+    def _forked(self) -> Iterator[None]:
+        """Keeps a fork during a step, and after it unless the step fails and did nothing."""
+        count = len(self.env.actions)
+        self.stack.append(self.env.fork())
+        try:
+            yield
+        except BaseException:
+            self._drop_unless_longer(count)
+            raise
 
     def _drop_unless_longer(self, count: int) -> None:
         """Closes the last fork if the step after it did nothing."""

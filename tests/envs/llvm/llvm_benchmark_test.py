@@ -7,6 +7,7 @@ from compiler_gym.envs.llvm.benchmarks.own_programs import (
     make_benchmark,
     make_benchmark_from_source,
 )
+from compiler_gym.envs.llvm.datasets import LlvmDatasets
 from compiler_gym.errors import BenchmarkInitError
 from tests.envs.llvm.tool_output import ir_of
 
@@ -62,6 +63,41 @@ def test_programs_that_clang_refuses(tmp_path, main_c):
         make_benchmark([main_c, tmp_path / "other.c"])
     with pytest.raises(BenchmarkInitError, match="<stdin>:1:5: error"):
         make_benchmark_from_source("int;}", lang="c")
+
+
+# A constant of LLVM 18, and the same in a string and in a comment.
+OLD_TEXT = """\
+@table = constant { [3 x ptr] } zeroinitializer
+; ", inrange i32 0
+@text = constant [15 x i8] c", inrange i32 0"
+@entry = global ptr getelementptr ({ [3 x ptr] }, ptr @table, i32 0, inrange i32 0, i32 2)
+"""
+
+
+def test_text_of_llvm_18_is_read_without_inrange(tmp_path):
+    path = tmp_path / "old.ll"
+    path.write_text(OLD_TEXT)
+    ir = ir_of(make_benchmark(path))
+    assert "getelementptr ({ [3 x ptr] }, ptr @table, i32 0, i32 0, i32 2)" in ir
+    assert 'c", inrange i32 0"' in ir
+    benchmark = LlvmDatasets().benchmark(path.as_uri())
+    assert str(benchmark.uri) == path.as_uri()
+    assert b" @table, i32 0,         i32 0," in benchmark.proto.program.contents
+
+
+def test_advice_for_text_of_older_versions(tmp_path):
+    path = tmp_path / "old.ll"
+    path.write_text("@g = global i8 0\n@h = global i1 icmp eq (ptr @g, ptr null)\n")
+    with pytest.raises(BenchmarkInitError) as caught:
+        make_benchmark(path)
+    message = str(caught.value)
+    assert message.startswith(f"Cannot parse {path} as textual IR: line 2, column 16: ")
+    assert "give the bitcode that its llvm-as makes, or compile the source again" in message
+    path.write_text(
+        "define i32 @f() {\n  %a = add i32 %b, 1\n  %b = add i32 1, 1\n  ret i32 %b\n}\n"
+    )
+    with pytest.raises(BenchmarkInitError, match="does not dominate"):
+        make_benchmark(path)
 
 
 def test_timeout(main_c):

@@ -148,6 +148,18 @@ def test_program_files(env, small, tmp_path):
     np.testing.assert_array_equal(env.observation["InstCount"], expected)
 
 
+def test_make_benchmark_gives_the_advice_of_the_service(env, tmp_path):
+    path = tmp_path / "old.ll"
+    path.write_text("@g = global i8 0\n@h = global i1 icmp eq (ptr @g, ptr null)\n")
+    messages = []
+    for use in (env.make_benchmark, lambda path: env.reset(benchmark=path.as_uri())):
+        with pytest.raises(BenchmarkInitError) as caught:
+            use(path)
+        messages.append(str(caught.value).partition(": line 2, column 16: ")[2])
+    assert messages[0] == messages[1]
+    assert f"LLVM {env.compiler_version.partition(' ')[0]}; for the text of an older" in messages[0]
+
+
 def test_own_program_is_known_by_its_uri(env, tmp_path):
     path = tmp_path / "own.c"
     path.write_text("int main(void) { return 0; }")

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 import shlex
 import subprocess
 import tempfile
@@ -119,9 +120,48 @@ def compile_source(invocation: ClangInvocation, outpath: Path, cwd: Path | None 
     run_tool(invocation.command(outpath), timeout=invocation.timeout, cwd=cwd)
 
 
+# A comment, a string, or the mark of an index up to LLVM 18.
+_OLD_IN_RANGE = re.compile(rb';[^\n]*|"[^"]*"|(?<=, )inrange(?= i\d+ )')
+
+_PLACE_OF_ERROR = re.compile(r":(\d+):(\d+): error: (.*)")
+_LLVM_VERSION = re.compile(r"LLVM version (\S+)")
+
+
+def readable_text(text: bytes) -> bytes:
+    """Returns textual IR of LLVM 18 and before in a form that later versions read.
+
+    ``inrange`` before an index of a constant address only allows some optimisations, so it becomes
+    spaces. All lines and columns stay.
+    """
+    if b", inrange i" not in text:
+        return text
+    return _OLD_IN_RANGE.sub(
+        lambda found: b" " * len(found[0]) if found[0] == b"inrange" else found[0], text
+    )
+
+
 def assemble(path: Path, outpath: Path, timeout: float) -> None:
-    """Makes a bitcode file of textual IR. Raises as :func:`run_tool` does."""
-    run_tool([llvm_tools.llvm_as_path(), path, "-o", outpath], timeout=timeout)
+    """Makes a bitcode file of textual IR, see :func:`readable_text`.
+
+    Raises:
+        BenchmarkInitError: If the text is not valid. The message has the line, the column, and
+            advice for the text of an older LLVM.
+        Exception: Any other error of :func:`run_tool`.
+    """
+    command = [llvm_tools.llvm_as_path(), "-", "-o", outpath]
+    try:
+        run_tool(command, timeout, readable_text(path.read_bytes()))
+    except BenchmarkInitError as error:
+        place = _PLACE_OF_ERROR.search(str(error))
+        version = _LLVM_VERSION.search(llvm_tools.tool_version(llvm_tools.llvm_as_path()))
+        if place is None or version is None:
+            raise
+        # The service says the same, see llvm_service/Ir.cc.
+        raise BenchmarkInitError(
+            f"Cannot parse {path} as textual IR: line {place[1]}, column {place[2]}: {place[3]}. "
+            f"Textual IR has to be that of LLVM {version[1]}; for the text of an older LLVM, give "
+            "the bitcode that its llvm-as makes, or compile the source again"
+        ) from error
 
 
 def link(paths: Sequence[Path], outpath: Path, timeout: float) -> None:

@@ -11,7 +11,7 @@ from compiler_gym.datasets import Benchmark, BenchmarkUri, BenchmarkWithSource, 
 from compiler_gym.datasets.datasets import benchmark_of_file
 from compiler_gym.datasets.tar_dataset import TarDataset, TarDatasetWithManifest
 from compiler_gym.datasets.uri import names_benchmark
-from compiler_gym.envs.llvm.benchmarks.bitcode import SOURCE_SUFFIXES
+from compiler_gym.envs.llvm.benchmarks.bitcode import SOURCE_SUFFIXES, readable_text
 from compiler_gym.envs.llvm.benchmarks.dynamic_config import make_program_config
 from compiler_gym.envs.llvm.benchmarks.own_programs import make_benchmark
 from compiler_gym.envs.llvm.benchmarks.validation import (
@@ -104,7 +104,9 @@ class LlvmDatasets(Datasets):
             return benchmark_of_file(uri, uri.file())
         if uri.dataset_uri in _MAKERS:
             return self._user_benchmark(uri)
-        return super().benchmark_from_parsed_uri(uri)
+        benchmark = super().benchmark_from_parsed_uri(uri)
+        is_text = uri.scheme == "file" and uri.file().suffix == ".ll"
+        return _readable(benchmark) if is_text else benchmark
 
     def _user_benchmark(self, uri: BenchmarkUri) -> Benchmark:
         with _REMEMBERING:
@@ -115,6 +117,12 @@ class LlvmDatasets(Datasets):
                 f"with {_MAKERS[uri.dataset_uri]}, or pass the Benchmark itself"
             )
         return benchmark
+
+
+def _readable(benchmark: Benchmark) -> Benchmark:
+    contents = benchmark.proto.program.contents
+    text = readable_text(contents)
+    return benchmark if text == contents else Benchmark.from_file_contents(benchmark.uri, text)
 
 
 def _compiled(uri: BenchmarkUri) -> Benchmark:

@@ -3,16 +3,17 @@
 import tempfile
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from compiler_gym.cli.app import clang_options
 from compiler_gym.cli.console import print_json, print_line, working_on
 from compiler_gym.cli.options import JsonOption
-from compiler_gym.envs.llvm.benchmarks.validation import LIBRARIES
-from compiler_gym.tuning.size.advice import SUGGESTIONS, Adviser, Measured
 from compiler_gym.tuning.size.compilation import check_options
+
+if TYPE_CHECKING:
+    from compiler_gym.tuning.size.advice import Measured
 
 
 def advise(
@@ -50,6 +51,9 @@ def advise(
       compiler-gym advise program.c
       compiler-gym advise src/*.c -l z -- -Iinclude -DNDEBUG
     """  # noqa: D301, the mark of a paragraph that is not filled.
+    from compiler_gym.envs.llvm.benchmarks.validation import LIBRARIES
+    from compiler_gym.tuning.size.advice import SUGGESTIONS, Adviser
+
     options = clang_options(context)
     check_options(options)
     libraries = (*(f"-l{name}" for name in library or ()), *LIBRARIES)
@@ -69,7 +73,7 @@ def advise(
         _print(each)
 
 
-def _as_json(measured: Measured) -> dict[str, Any]:
+def _as_json(measured: "Measured") -> dict[str, Any]:
     suggestion = measured.suggestion
     return {
         "compiling": suggestion.compiling,
@@ -82,7 +86,7 @@ def _as_json(measured: Measured) -> dict[str, Any]:
     }
 
 
-def _print(measured: Measured) -> None:
+def _print(measured: "Measured") -> None:
     print_line(f"\n{measured.suggestion.options}")
     if measured.saved is None or measured.before is None:
         print_line(f"  Not measured: {measured.why}")

@@ -1,4 +1,8 @@
-"""The program ``compiler-gym``, and its commands. Each is imported when it is first used."""
+"""The program ``compiler-gym``, and its commands. Each is imported when it is first used.
+
+Modules of commands import NumPy, gRPC and the environments in the functions that use them. So no
+``--help`` waits for these.
+"""
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -7,7 +11,7 @@ from importlib import import_module
 from typing import Annotated, Any, NoReturn
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
 import compiler_gym
 from compiler_gym.cli.console import run_program
@@ -44,11 +48,13 @@ class CommandSource:
     Attributes:
         module: A module of this package.
         attribute: The function or application in it.
+        summary: The first sentence of its help, for the list of commands, which imports none.
         kind: The class of a function's command.
     """
 
     module: str
     attribute: str
+    summary: str
     kind: type[TyperCommand] = TyperCommand
 
     def load(self, name: str) -> Any:
@@ -64,29 +70,53 @@ class CommandSource:
 
 
 COMMANDS = {
-    "search": CommandSource("search", "search"),
-    "shell": CommandSource("shell", "shell"),
-    "describe": CommandSource("describe", "describe"),
-    "observe": CommandSource("observe", "observe"),
-    "replay": CommandSource("replay", "replay"),
-    "validate": CommandSource("validate", "validate"),
-    "measure-pass": CommandSource("measure_pass", "measure"),
-    "optimize": CommandSource("optimize", "optimize", CommandWithClangOptions),
-    "advise": CommandSource("advise", "advise", CommandWithClangOptions),
-    "eval": CommandSource("eval", "evaluate"),
-    "hunt": CommandSource("hunt", "hunt"),
-    "mine": CommandSource("mine", "mine"),
-    "record": CommandSource("record", "record"),
-    "build": CommandSource("build", "build"),
-    "explore": CommandSource("explore", "explore"),
-    "mcp": CommandSource("mcp", "mcp"),
-    "chat": CommandSource("chat", "chat"),
-    "collect": CommandSource("collect", "collect"),
-    "service": CommandSource("service", "service"),
-    "compliance": CommandSource("compliance", "compliance"),
-    "doctor": CommandSource("doctor", "doctor"),
-    "datasets": CommandSource("datasets", "datasets_app"),
-    "lock": CommandSource("lock", "lock_app"),
+    "search": CommandSource("search", "search", "Search for passes that beat opt -Oz."),
+    "shell": CommandSource("shell", "shell", "Play by hand, pass by pass."),
+    "describe": CommandSource(
+        "describe", "describe", "Describe the spaces and datasets of an environment."
+    ),
+    "observe": CommandSource("observe", "observe", "Compute observations of a program."),
+    "replay": CommandSource("replay", "replay", "Replay passes, and show the effect of each."),
+    "validate": CommandSource("validate", "validate", "Validate recorded states."),
+    "measure-pass": CommandSource("measure_pass", "measure", "Measure the benefit of a pass."),
+    "optimize": CommandSource(
+        "optimize",
+        "optimize",
+        "Make object files smaller or faster than those of clang.",
+        CommandWithClangOptions,
+    ),
+    "advise": CommandSource(
+        "advise",
+        "advise",
+        "Measure risky options that make a program smaller.",
+        CommandWithClangOptions,
+    ),
+    "eval": CommandSource(
+        "eval", "evaluate", "Evaluate a policy on held-out programs, against -Oz."
+    ),
+    "hunt": CommandSource("hunt", "hunt", "Hunt for defects of LLVM's passes."),
+    "mine": CommandSource(
+        "mine", "mine", "Look for missed optimisations of LLVM, and explain them."
+    ),
+    "record": CommandSource("record", "record", "Record episodes as Parquet files."),
+    "build": CommandSource(
+        "build", "build", "Build a project with smaller object files, and check it."
+    ),
+    "explore": CommandSource(
+        "explore", "explore", "Open a page that shows what each pass does to a program."
+    ),
+    "mcp": CommandSource("mcp", "mcp", "Serve the compiler as tools for language models (MCP)."),
+    "chat": CommandSource("chat", "chat", "Write recorded episodes as conversations."),
+    "collect": CommandSource("collect", "collect", "Build a program and collect its bitcode."),
+    "service": CommandSource("service", "service", "Describe a compiler service, or run one."),
+    "compliance": CommandSource(
+        "compliance", "compliance", "Check a service against the rules that clients rely on."
+    ),
+    "doctor": CommandSource("doctor", "doctor", "Check the installation."),
+    "datasets": CommandSource(
+        "datasets", "datasets_app", "List, install, remove datasets of programs."
+    ),
+    "lock": CommandSource("lock", "lock_app", "Verify, update, explain or compare lock files."),
 }
 
 
@@ -116,10 +146,35 @@ class ImportedCommands(Mapping[str, Any]):
         return len(self._sources)
 
 
+class _UnloadedCommand(TyperCommand):
+    """A command by its name and summary. Its module is imported when its arguments are parsed."""
+
+    def __init__(self, name: str, commands: Mapping[str, Any]) -> None:
+        super().__init__(name, help=COMMANDS[name].summary)
+        self._commands = commands
+
+    def make_context(self, info_name: str | None, *args: Any, **kwargs: Any) -> Any:
+        """Returns the context of the command itself."""
+        return self._commands[self.name or ""].make_context(info_name, *args, **kwargs)
+
+
+class _Program(TyperGroup):
+    """The group of all commands. It imports the command that runs or is completed, and no other."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Returns the names. The base class would look up each command, which imports it."""
+        return [*self.commands]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Returns a command that is not imported yet, or None if there is none of this name."""
+        return _UnloadedCommand(cmd_name, self.commands) if cmd_name in self.commands else None
+
+
 NAME = "compiler-gym"
 
 app = typer.Typer(
     name=NAME,
+    cls=_Program,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,

@@ -7,7 +7,6 @@ from typing import Annotated
 import typer
 
 from compiler_gym.cli.console import print_line, working_on
-from compiler_gym.envs.llvm.benchmarks.command_line_benchmark import collect_bitcode
 
 
 def collect(
@@ -37,6 +36,8 @@ def collect(
       compiler-gym collect prog -- 'make clean; make CC="$CC"'
       compiler-gym collect build/app -- 'cmake -B build && cmake --build build'
     """  # noqa: D301
+    from compiler_gym.envs.llvm.benchmarks.command_line_benchmark import collect_bitcode
+
     text = command[0] if len(command) == 1 else shlex.join(command)
     bitcode = output or Path(f"{program.name}.bc")
     with working_on(f"building {program}: {text}"):

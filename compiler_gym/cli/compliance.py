@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
@@ -12,26 +12,17 @@ from rich.text import Text
 
 from compiler_gym.cli.console import output, print_json, print_line, progress_bar, show
 from compiler_gym.cli.options import JsonOption, complete_env
-from compiler_gym.compliance import (
-    RULES,
-    Outcome,
-    Result,
-    Rule,
-    Target,
-    benchmark_of,
-    benchmarks_of_dataset,
-    check,
-    select,
-    target_of_env,
-)
+from compiler_gym.compliance.rule import Outcome, Result, Rule
+
+if TYPE_CHECKING:
+    from compiler_gym.compliance import Target
 
 _STYLES = {Outcome.OK: "green", Outcome.FAILED: "bold red", Outcome.NOT_CHECKED: "yellow"}
 _OUTCOME_WIDTH = max(len(outcome.value) for outcome in Outcome)
-_ID_WIDTH = max(len(rule.id) for rule in RULES)
 _TITLE_WIDTH = len("change")
 
 
-def print_target(target: Target) -> None:
+def print_target(target: "Target") -> None:
     """Prints the target of the check."""
     print_line(f"service  {target.service}")
     for benchmark in target.benchmarks:
@@ -91,13 +82,15 @@ def print_summary(results: Sequence[Result]) -> None:
 
 def print_rules(rules: Sequence[Rule]) -> None:
     """Prints rules that are not checked."""
-    table = _table(_ID_WIDTH)
+    from compiler_gym.compliance import RULES
+
+    table = _table(max((len(rule.id) for rule in RULES), default=0))
     for rule in rules:
         table.add_row(rule.id, Text(rule.sentence))
     show(table)
 
 
-def plain(target: Target, results: Sequence[Result]) -> dict[str, Any]:
+def plain(target: "Target", results: Sequence[Result]) -> dict[str, Any]:
     """Returns the result as values for JSON."""
     counts = Counter(result.outcome for result in results)
     return {
@@ -175,6 +168,8 @@ def compliance(
       compiler-gym compliance my_service.py -k fork -k process.exit
       compiler-gym compliance --list
     """  # noqa: D301
+    from compiler_gym.compliance import check, select
+
     rules = select(rule or ())
     if lists:
         print_rules(rules)
@@ -209,7 +204,9 @@ def _target(
     programs: Sequence[str],
     dataset: str | None,
     **settings: Any,
-) -> Target:
+) -> "Target":
+    from compiler_gym.compliance import Target, benchmark_of, benchmarks_of_dataset, target_of_env
+
     given = {name: value for name, value in settings.items() if value}
     of_dataset = benchmarks_of_dataset(dataset) if dataset else []
     if env is not None:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
@@ -61,7 +60,7 @@ def print_json(value: Any) -> None:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, np.ndarray | np.generic):
+    if hasattr(value, "tolist"):  # An array or number of NumPy.
         return value.tolist()
     if hasattr(value, "nodes"):
         from networkx import node_link_data
@@ -135,11 +134,12 @@ def make_table(
 
 def cell(value: Any) -> str:
     """Returns a value as the text of a cell."""
+    value = _of_python(value)
     if value is None:
         return ""
-    if isinstance(value, bool | np.bool_):
+    if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, float | np.floating):
+    if isinstance(value, float):
         return f"{value:.4g}" if abs(value) < 10_000 else f"{value:.0f}"
     if isinstance(value, list | tuple):
         return ", ".join(map(cell, value))
@@ -147,11 +147,15 @@ def cell(value: Any) -> str:
 
 
 def _is_number(value: Any) -> bool:
+    value = _of_python(value)
     if isinstance(value, str):
         return value.rstrip("%").replace(".", "", 1).lstrip("+-").isdigit()
-    return value is None or (
-        isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    )
+    return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
+
+
+def _of_python(value: Any) -> Any:
+    """Returns a number of NumPy as one of Python. This module does not wait for NumPy."""
+    return value.item() if getattr(value, "ndim", None) == 0 else value
 
 
 @contextmanager

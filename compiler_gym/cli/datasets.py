@@ -3,7 +3,7 @@
 import re
 import textwrap
 from itertools import islice
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlsplit
 
 import typer
@@ -11,8 +11,10 @@ import typer
 from compiler_gym.cli.console import print_json, print_line, print_table, working_on
 from compiler_gym.cli.failures import Failures
 from compiler_gym.cli.options import EnvOption, JsonOption, opened_env
-from compiler_gym.datasets import Dataset
 from compiler_gym.util.runfiles_path import site_data_path
+
+if TYPE_CHECKING:
+    from compiler_gym.datasets import Dataset
 
 datasets_app = typer.Typer(
     name="datasets",
@@ -44,7 +46,7 @@ def list_datasets(env: EnvOption = "llvm-v0", as_json: JsonOption = False) -> No
     )
 
 
-def _facts(dataset: Dataset) -> dict[str, Any]:
+def _facts(dataset: "Dataset") -> dict[str, Any]:
     """Returns the facts about a dataset; None for an unknown number."""
     return {
         "dataset": dataset.name,
@@ -60,7 +62,7 @@ def _facts(dataset: Dataset) -> dict[str, Any]:
     }
 
 
-def _row(dataset: Dataset) -> dict[str, Any]:
+def _row(dataset: "Dataset") -> dict[str, Any]:
     """Returns the facts that fit in 80 columns."""
     size = dataset.site_data_size_in_bytes
     return {

@@ -1,11 +1,9 @@
 """``compiler-gym describe``: the spaces and datasets of an environment."""
 
 from enum import Enum
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from gymnasium import spaces
-from gymnasium.spaces import Space
 
 from compiler_gym.cli.console import output, print_json, print_line, print_table
 from compiler_gym.cli.options import (
@@ -14,10 +12,14 @@ from compiler_gym.cli.options import (
     complete_env,
     opened_env,
 )
-from compiler_gym.datasets import Dataset
-from compiler_gym.envs.compiler_env import CompilerEnv
-from compiler_gym.spaces import Scalar, Sequence, SpaceSequence
 from compiler_gym.util.registration import COMPILER_GYM_ENVS, spec_of
+
+if TYPE_CHECKING:
+    from gymnasium.spaces import Space
+
+    from compiler_gym.datasets import Dataset
+    from compiler_gym.envs.compiler_env import CompilerEnv
+    from compiler_gym.spaces import Sequence, SpaceSequence
 
 
 class Part(str, Enum):
@@ -91,7 +93,7 @@ def parts_of(part: Part | None) -> list[str]:
     return [each.value for each in Part] if part is None else [part.value]
 
 
-def _print_overview(env: CompilerEnv, id: str) -> None:
+def _print_overview(env: "CompilerEnv", id: str) -> None:
     reward, observation = env.reward_space, env.observation_space_spec
     spaces = ", ".join(f"{space.name} ({space.n})" for space in env.action_spaces)
     facts = {
@@ -108,7 +110,7 @@ def _print_overview(env: CompilerEnv, id: str) -> None:
     print_line()
 
 
-def table_of(env: CompilerEnv, part: Part, like: str = "") -> list[dict[str, Any]]:
+def table_of(env: "CompilerEnv", part: Part, like: str = "") -> list[dict[str, Any]]:
     """Returns the rows of the table of a part of an environment.
 
     Args:
@@ -122,7 +124,7 @@ def table_of(env: CompilerEnv, part: Part, like: str = "") -> list[dict[str, Any
     return [row for row in rows if like.lower() in " ".join(map(str, row.values())).lower()]
 
 
-def _actions(env: CompilerEnv) -> list[dict[str, Any]]:
+def _actions(env: "CompilerEnv") -> list[dict[str, Any]]:
     space = env.action_space
     descriptions = getattr(space, "descriptions", None) or [""] * space.n
     pairs = zip(space.names, descriptions, strict=True)
@@ -132,7 +134,7 @@ def _actions(env: CompilerEnv) -> list[dict[str, Any]]:
     ]
 
 
-def _observations(env: CompilerEnv) -> list[dict[str, Any]]:
+def _observations(env: "CompilerEnv") -> list[dict[str, Any]]:
     return [
         {
             "observation": spec.id,
@@ -144,8 +146,12 @@ def _observations(env: CompilerEnv) -> list[dict[str, Any]]:
     ]
 
 
-def describe_space(space: Space[Any]) -> str:
+def describe_space(space: "Space[Any]") -> str:
     """Returns a short description of a space's values, such as ``int64[56]`` or ``text``."""
+    from gymnasium import spaces
+
+    from compiler_gym.spaces import Scalar, Sequence, SpaceSequence
+
     if isinstance(space, Scalar):
         return space.dtype.name
     if isinstance(space, spaces.Box):
@@ -159,14 +165,18 @@ def describe_space(space: Space[Any]) -> str:
     return type(space).__name__
 
 
-def _describe_element(space: Sequence | SpaceSequence) -> str:
+def _describe_element(space: "Sequence | SpaceSequence") -> str:
+    from gymnasium.spaces import Space
+
+    from compiler_gym.spaces import SpaceSequence
+
     element = space.space if isinstance(space, SpaceSequence) else space.dtype
     if isinstance(element, Space):
         return describe_space(element)
     return getattr(element, "name", None) or element.__name__
 
 
-def _rewards(env: CompilerEnv) -> list[dict[str, Any]]:
+def _rewards(env: "CompilerEnv") -> list[dict[str, Any]]:
     return [
         {
             "reward": space.name,
@@ -179,11 +189,11 @@ def _rewards(env: CompilerEnv) -> list[dict[str, Any]]:
     ]
 
 
-def _datasets(env: CompilerEnv) -> list[dict[str, Any]]:
+def _datasets(env: "CompilerEnv") -> list[dict[str, Any]]:
     return [dataset_row(dataset) for dataset in env.datasets]
 
 
-def dataset_row(dataset: Dataset) -> dict[str, Any]:
+def dataset_row(dataset: "Dataset") -> dict[str, Any]:
     """Returns the row of a dataset in tables of them."""
     return {
         "dataset": dataset.name,

@@ -2,12 +2,11 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from compiler_gym.cli.console import print_json, print_line, print_table
-from compiler_gym.cli.eval_model import ModelOptions, evaluate_model, is_model
 from compiler_gym.cli.failures import Failures
 from compiler_gym.cli.options import (
     PROGRAM_HELP,
@@ -20,16 +19,11 @@ from compiler_gym.cli.options import (
     program_uri,
 )
 from compiler_gym.cli.pool_options import PoolProgress, RayOption, command_pool
-from compiler_gym.datasets.selection import programs_of
-from compiler_gym.distributed.pool import Limits, in_order
-from compiler_gym.distributed.programs import Program
-from compiler_gym.distributed.task import Job
-from compiler_gym.distributed.threads import caller_pool
-from compiler_gym.evaluation.protocol import EPISODE_STEPS
-from compiler_gym.evaluation.rows import ENDLESS, WRONG
-from compiler_gym.evaluation.tasks import PolicyEvaluation
-from compiler_gym.tuning.policies.policy import SHIPPED, Policy
-from compiler_gym.util.statistics import geometric_mean
+from compiler_gym.evaluation.rows import ENDLESS, EPISODE_STEPS, WRONG
+from compiler_gym.tuning.policies.shipped import SHIPPED
+
+if TYPE_CHECKING:
+    from compiler_gym.distributed.task import Job
 
 
 def evaluate(
@@ -107,6 +101,12 @@ def evaluate(
       compiler-gym eval --ray auto --no-check
       compiler-gym eval --policy ppo.zip --wrapper compiler_gym.wrappers:AutophaseNorm --episodes 5
     """  # noqa: D301
+    from compiler_gym.cli.eval_model import ModelOptions, evaluate_model, is_model
+    from compiler_gym.datasets.selection import programs_of
+    from compiler_gym.distributed.programs import Program
+    from compiler_gym.evaluation.tasks import PolicyEvaluation
+    from compiler_gym.tuning.policies.policy import Policy
+
     uris = [program_uri(name) for name in programs or ()]
     if is_model(policy):
         if ray is not None or jobs > 1:
@@ -145,9 +145,12 @@ def evaluate(
 
 
 def _evaluated(
-    jobs: Sequence[Job], workers: int, ray: str | None, failures: Failures
+    jobs: "Sequence[Job]", workers: int, ray: str | None, failures: Failures
 ) -> list[dict[str, Any]]:
     """Evaluates programs, and returns their rows in order."""
+    from compiler_gym.distributed.pool import Limits, in_order
+    from compiler_gym.distributed.threads import caller_pool
+
     is_here = ray is None and workers == 1
     limits = Limits(workers=None if ray else workers)
     with (
@@ -163,6 +166,9 @@ def _evaluated(
 
 
 def _print(rows: list[dict[str, Any]], policy: str) -> None:
+
+    from compiler_gym.util.statistics import geometric_mean
+
     cells = [
         {
             "program": program_name(row["uri"]),

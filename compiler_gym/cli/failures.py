@@ -5,13 +5,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from compiler_gym.cli.console import describe_error, is_failure, messages
-from compiler_gym.distributed.task import reason_of
 
 logger = logging.getLogger(__name__)
 
 
 def reason_for(name: str, error: Exception) -> str:
     """Returns why an item failed, and logs the traceback. A defect comes with its class."""
+    from compiler_gym.distributed.task import reason_of
+
     logger.info("%s failed", name, exc_info=error)
     return describe_error(error) if is_failure(error) else reason_of(error)
 

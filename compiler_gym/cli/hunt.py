@@ -4,35 +4,25 @@ import math
 import time
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from compiler_gym.cli.console import messages, print_json, print_line, print_table, working_on
 from compiler_gym.cli.options import JsonOption, complete_program, opened_env, program_or_dataset
 from compiler_gym.cli.pool_options import RayOption, command_pool
-from compiler_gym.datasets import Datasets
-from compiler_gym.distributed.pool import Limits as PoolLimits
-from compiler_gym.envs.llvm.benchmarks.own_programs import benchmark
-from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets, get_llvm_datasets
 from compiler_gym.errors.nearest_names import unknown_name
 from compiler_gym.hunt.failures import Limits
-from compiler_gym.hunt.findings import Findings, as_row
-from compiler_gym.hunt.hunter import Hunt
-from compiler_gym.hunt.passes import (
-    Pass,
-    Sequences,
-    list_passes,
-    name_of,
-    parse_sequence,
-    usable_passes,
-)
-from compiler_gym.hunt.programs import Programs
-from compiler_gym.hunt.tasks import Setup, hunt_on_pool
-from compiler_gym.hunt.trial import Laboratory, Outcome
 from compiler_gym.util import llvm_tools
 from compiler_gym.util.interrupts import INTERRUPTED
 from compiler_gym.util.shell_format import plural
+
+if TYPE_CHECKING:
+    from compiler_gym.datasets import Datasets
+    from compiler_gym.hunt.findings import Findings
+    from compiler_gym.hunt.hunter import Hunt
+    from compiler_gym.hunt.passes import Pass
+    from compiler_gym.hunt.trial import Outcome
 
 _PROGRAMS = ("kernels-v0", "csmith-v0")
 _ACTION_SPACE = "PassesWithParameters"
@@ -119,6 +109,14 @@ def hunt(
       compiler-gym hunt sort.c --run "./a.out < in.txt"
       compiler-gym hunt sha256 --passes sroa,newgvn,licm
     """  # noqa: D301, the mark of a paragraph that is not filled.
+    from compiler_gym.distributed.pool import Limits as PoolLimits
+    from compiler_gym.hunt.findings import Findings
+    from compiler_gym.hunt.hunter import Hunt
+    from compiler_gym.hunt.passes import Sequences, list_passes, parse_sequence, usable_passes
+    from compiler_gym.hunt.programs import Programs
+    from compiler_gym.hunt.tasks import Setup, hunt_on_pool
+    from compiler_gym.hunt.trial import Laboratory
+
     if ray is not None and run is not None:
         raise typer.BadParameter("--run is for programs of this machine, and --ray uses others.")
     limits = Limits(timeout, memory, repeats, reduce_seconds)
@@ -170,8 +168,11 @@ def hunt(
         raise typer.Exit(1)
 
 
-def _programs(names: list[str], run: str | None) -> tuple[Datasets, list[str]]:
+def _programs(names: list[str], run: str | None) -> "tuple[Datasets, list[str]]":
     """Returns the datasets, and the URIs of named programs."""
+    from compiler_gym.envs.llvm.benchmarks.own_programs import benchmark
+    from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets, get_llvm_datasets
+
     datasets = LlvmDatasets(get_llvm_datasets())
     uris = []
     for name in names:
@@ -197,8 +198,10 @@ def _actions() -> list[str]:
         return [item.flag for item in env.action_space.items if not item.option]
 
 
-def _check_passes(sequence: list[str], known: list[Pass], opt: Path, jobs: int) -> None:
+def _check_passes(sequence: list[str], known: "list[Pass]", opt: Path, jobs: int) -> None:
     """Raises LookupError if opt does not take one of the passes of a sequence."""
+    from compiler_gym.hunt.passes import Pass, usable_passes
+
     asked = [Pass(text, (text,)) for text in dict.fromkeys(sequence)]
     usable = {each.name for each in usable_passes(asked, opt, jobs)}
     for text in sequence:
@@ -206,8 +209,10 @@ def _check_passes(sequence: list[str], known: list[Pass], opt: Path, jobs: int) 
             raise unknown_name("pass", text, [each.name for each in known])
 
 
-def _passes_of(actions: list[str]) -> list[Pass]:
+def _passes_of(actions: list[str]) -> "list[Pass]":
     """Returns the passes that actions run, each with its forms."""
+    from compiler_gym.hunt.passes import Pass, name_of
+
     forms: dict[str, list[str]] = {}
     for action in actions:
         forms.setdefault(name_of(action), []).append(action)
@@ -217,7 +222,7 @@ def _passes_of(actions: list[str]) -> list[Pass]:
 class _Reporter:
     """Shows the progress of a hunt: a status line on terminals, and a line for each finding."""
 
-    def __init__(self, hunt: Hunt, findings: Findings):
+    def __init__(self, hunt: "Hunt", findings: "Findings"):
         self._hunt = hunt
         self._findings = findings
         self._status = messages().status("hunting")
@@ -237,7 +242,7 @@ class _Reporter:
         else:
             self._status.console.print(text, soft_wrap=True)
 
-    def show(self, outcome: Outcome) -> None:
+    def show(self, outcome: "Outcome") -> None:
         """Shows the result of a trial."""
         self._status.update(self._summary())
         if outcome.verdict == "found" and outcome.finding is not None:
@@ -253,7 +258,9 @@ class _Reporter:
         return f"{trials}, {plural(len(self._findings.all()), 'finding')}"
 
 
-def _print_results(hunt: Hunt, findings: Findings, as_json: bool) -> None:
+def _print_results(hunt: "Hunt", findings: "Findings", as_json: bool) -> None:
+    from compiler_gym.hunt.findings import as_row
+
     progress, found = hunt.progress, findings.all()
     if as_json:
         print_json(

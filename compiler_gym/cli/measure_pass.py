@@ -7,9 +7,8 @@ cost with the pass is then compared with the cost without it.
 import math
 from collections import Counter
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 from rich.progress import Progress
 
@@ -21,20 +20,16 @@ from compiler_gym.cli.options import (
     complete_program,
     program_uri,
 )
-from compiler_gym.envs.llvm import LlvmEnv
 from compiler_gym.errors.nearest_names import unknown_name
-from compiler_gym.spaces import Scalar
-from compiler_gym.tuning.pass_measurement import (
-    Estimate,
-    Failure,
-    Measurement,
-    Trial,
-    estimate_saving,
-    estimate_saving_of_programs,
-    measure_trials,
-)
 from compiler_gym.util.interrupts import INTERRUPTED
 from compiler_gym.util.truncate import truncate
+
+if TYPE_CHECKING:
+    from compiler_gym.envs.llvm import LlvmEnv
+    from compiler_gym.tuning.pass_measurement import Estimate, Failure, Measurement, Trial
+
+    # The results of the comparisons, by the URI of the program.
+    Outcomes = dict[str, list[Trial | Failure]]
 
 _SCHEME = "benchmark://"
 _SUITE = "benchmark://kernels-v0"
@@ -44,11 +39,7 @@ _MAX_LINES = 6
 _MAX_COLUMNS = 160
 
 
-Outcomes = dict[str, list[Trial | Failure]]
-"""The results of the comparisons, by the URI of the program."""
-
-
-def rows_of(outcomes: Outcomes, seed: int) -> list[dict[str, Any]]:
+def rows_of(outcomes: "Outcomes", seed: int) -> list[dict[str, Any]]:
     """Returns a row for each program, and a last row for all of several programs."""
     tried = {program: each for program, each in outcomes.items() if each}
     rows = [
@@ -62,19 +53,29 @@ def rows_of(outcomes: Outcomes, seed: int) -> list[dict[str, Any]]:
     return rows
 
 
-def _trials(outcomes: Sequence[Trial | Failure]) -> list[Trial]:
+def _trials(outcomes: "Sequence[Trial | Failure]") -> "list[Trial]":
+    from compiler_gym.tuning.pass_measurement import Trial
+
     return [outcome for outcome in outcomes if isinstance(outcome, Trial)]
 
 
-def _saving(trials: list[list[Trial]], seed: int) -> Estimate | None:
+def _saving(trials: "list[list[Trial]]", seed: int) -> "Estimate | None":
     """Estimates the saving on one program, or on programs like several; None without trials."""
+    import numpy as np
+
+    from compiler_gym.tuning.pass_measurement import estimate_saving, estimate_saving_of_programs
+
     rng = np.random.default_rng(seed)
     if len(trials) == 1:
         return estimate_saving(trials[0], rng) if trials[0] else None
     return estimate_saving_of_programs(trials, rng) if any(trials) else None
 
 
-def _row(name: str, outcomes: Sequence[Trial | Failure], saving: Estimate | None) -> dict[str, Any]:
+def _row(
+    name: str, outcomes: "Sequence[Trial | Failure]", saving: "Estimate | None"
+) -> dict[str, Any]:
+    from compiler_gym.tuning.pass_measurement import Failure
+
     trials = _trials(outcomes)
     changed = [each.changed for each in outcomes if each.changed is not None]
     failures = Counter(each.kind for each in outcomes if isinstance(each, Failure))
@@ -92,7 +93,7 @@ def _row(name: str, outcomes: Sequence[Trial | Failure], saving: Estimate | None
     }
 
 
-def _verdict(failures: Counter[str], saving: Estimate | None, is_run: bool) -> str:
+def _verdict(failures: Counter[str], saving: "Estimate | None", is_run: bool) -> str:
     if failures:
         ((kind, count),) = failures.most_common(1)
         return f"{count} x {kind}"
@@ -113,8 +114,10 @@ def _as_text(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def failures_of(outcomes: Outcomes, names: Sequence[str]) -> list[dict[str, Any]]:
+def failures_of(outcomes: "Outcomes", names: Sequence[str]) -> list[dict[str, Any]]:
     """Returns the failures of the pass, each with the names of the actions before it."""
+    from compiler_gym.tuning.pass_measurement import Failure
+
     return [
         {
             "program": failure.benchmark.removeprefix(_SCHEME),
@@ -139,22 +142,26 @@ def _print_failures(failures: list[dict[str, Any]]) -> None:
         print_line(f"\n{kind} on {failure['program']}, after {after}:\n{said}")
 
 
-def _actions(env: LlvmEnv, names: str) -> list[int]:
+def _actions(env: "LlvmEnv", names: str) -> list[int]:
     """Returns the actions that a text names: a pipeline or a single name."""
     return env.action_space.from_string(names) if names else []
 
 
 def _measure_all(
-    env: LlvmEnv,
+    env: "LlvmEnv",
     programs: Sequence[str],
-    outcomes: Outcomes,
+    outcomes: "Outcomes",
     unusable: Failures,
     progress: Progress,
     seed: int,
     prefixes: int,
-    measurement: Measurement,
+    measurement: "Measurement",
 ) -> None:
     """Fills in the outcomes, program by program."""
+    import numpy as np
+
+    from compiler_gym.tuning.pass_measurement import measure_trials
+
     task = progress.add_task("", total=len(programs) * prefixes)
     for number, program in enumerate(programs):
         progress.update(task, description=program)
@@ -226,6 +233,9 @@ def measure(
       compiler-gym measure-pass mul-to-shift --plugin MulToShift.so --then instcombine
       compiler-gym measure-pass sroa --program program.c --cost ObjectTextSizeBytes
     """  # noqa: D301
+    from compiler_gym.envs.llvm import LlvmEnv
+    from compiler_gym.tuning.pass_measurement import Measurement
+
     outcomes: Outcomes = {}
     names: list[str] = []
     unusable = Failures(len(program or ()))
@@ -274,8 +284,10 @@ def _print(
         _print_failures(failures)
 
 
-def _check_cost(env: LlvmEnv, cost: str) -> None:
+def _check_cost(env: "LlvmEnv", cost: str) -> None:
     # By their spaces, because the default values of some observations are slow to compute.
+    from compiler_gym.spaces import Scalar
+
     costs = [
         name
         for name, spec in env.observation.spaces.items()

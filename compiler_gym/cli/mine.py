@@ -5,30 +5,29 @@ import re
 from dataclasses import asdict
 from enum import Enum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from compiler_gym.cli.console import messages, print_json, print_line, print_table, working_on
 from compiler_gym.cli.options import JsonOption, complete_program, program_uris
 from compiler_gym.cli.pool_options import RayOption, command_pool
-from compiler_gym.datasets import Datasets
-from compiler_gym.distributed.pool import Limits as PoolLimits
-from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets, get_llvm_datasets
 from compiler_gym.errors.nearest_names import unknown_name
-from compiler_gym.mine.decisions import Decision, Tools
-from compiler_gym.mine.findings import Finding
-from compiler_gym.mine.miner import Mine
 from compiler_gym.mine.objective import Objective
-from compiler_gym.mine.programs import Program, programs_of_project
 from compiler_gym.mine.runtime import RUNTIME
 from compiler_gym.mine.size import SIZE
-from compiler_gym.mine.tasks import mine_on_pool, task_seconds
 from compiler_gym.mine.work import Settings
 from compiler_gym.tuning.size.compile_commands import FILE_NAME
 from compiler_gym.util import llvm_tools as tools
 from compiler_gym.util.interrupts import INTERRUPTED
 from compiler_gym.util.shell_format import plural
+
+if TYPE_CHECKING:
+    from compiler_gym.datasets import Datasets
+    from compiler_gym.mine.decisions import Decision, Tools
+    from compiler_gym.mine.findings import Finding
+    from compiler_gym.mine.miner import Mine
+    from compiler_gym.mine.programs import Program
 
 _PROGRAMS = ("kernels-v0",)
 _MAX_ROWS = 25
@@ -134,6 +133,12 @@ def mine(
       compiler-gym mine opensource-v0 --limit 20 --seconds 600
       compiler-gym mine opensource-v0 --ray auto
     """  # noqa: D301, the mark of a paragraph that is not filled.
+    from compiler_gym.distributed.pool import Limits as PoolLimits
+    from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets, get_llvm_datasets
+    from compiler_gym.mine.decisions import Tools
+    from compiler_gym.mine.miner import Mine
+    from compiler_gym.mine.tasks import mine_on_pool, task_seconds
+
     datasets = LlvmDatasets(get_llvm_datasets())
     goal = _OBJECTIVES[objective.value]
     goal.check_machine()
@@ -171,7 +176,7 @@ def mine(
         raise typer.Exit(1)
 
 
-def _decisions(only: list[str] | None, objective: Objective) -> list[Decision]:
+def _decisions(only: list[str] | None, objective: Objective) -> "list[Decision]":
     """Returns the decisions to try.
 
     Raises:
@@ -184,7 +189,9 @@ def _decisions(only: list[str] | None, objective: Objective) -> list[Decision]:
     return [known[title] for title in only or known]
 
 
-def _programs(names: list[str], datasets: Datasets, limit: int | None) -> list[Program]:
+def _programs(names: list[str], datasets: "Datasets", limit: int | None) -> "list[Program]":
+    from compiler_gym.mine.programs import Program, programs_of_project
+
     found: dict[Program, None] = {}
     for name in names:
         path = Path(name).expanduser()
@@ -201,8 +208,10 @@ def _programs(names: list[str], datasets: Datasets, limit: int | None) -> list[P
     return [*found]
 
 
-def _versions(own: Tools, folders: list[Path]) -> dict[str, Tools]:
+def _versions(own: "Tools", folders: list[Path]) -> "dict[str, Tools]":
     """Returns the LLVMs that reports name, by their version, the own one first."""
+    from compiler_gym.mine.decisions import Tools
+
     found = {_version(tools.clang_path()): own}
     for folder in folders:
         if not (folder / "bin" / "clang").is_file():
@@ -222,7 +231,7 @@ def _version(clang: Path) -> str:
     return f"LLVM {match[1]}" if match else str(clang)
 
 
-def _row(finding: Finding, objective: Objective) -> dict[str, Any]:
+def _row(finding: "Finding", objective: Objective) -> dict[str, Any]:
     return {
         "finding": finding.name,
         "lines": finding.lines,
@@ -233,7 +242,7 @@ def _row(finding: Finding, objective: Objective) -> dict[str, Any]:
     }
 
 
-def _print_results(session: Mine, as_json: bool) -> None:
+def _print_results(session: "Mine", as_json: bool) -> None:
     table, findings = session.table(), session.ranked()
     objective = session.settings.objective
     if as_json:

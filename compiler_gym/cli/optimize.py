@@ -12,16 +12,6 @@ import typer
 
 from compiler_gym.cli.app import clang_options
 from compiler_gym.cli.console import messages
-from compiler_gym.cli.optimize_program import Settings
-from compiler_gym.cli.optimize_project import optimize_project
-from compiler_gym.cli.optimize_several import (
-    make_fast,
-    make_small,
-    merged_input,
-    named_inputs,
-    slowdown_limits,
-)
-from compiler_gym.cli.optimize_speed import speed_options
 from compiler_gym.cli.options import (
     PROGRAM_HELP,
     DropWeakOption,
@@ -31,12 +21,8 @@ from compiler_gym.cli.options import (
     parse_duration,
 )
 from compiler_gym.cli.pool_options import RayOption
-from compiler_gym.tuning.policies.policy import Policy
 from compiler_gym.tuning.size.compilation import check_options, options_of_bitcode
 from compiler_gym.tuning.size.compile_commands import FILE_NAME
-from compiler_gym.tuning.size.html_report import REQUIRED_TOOLS
-from compiler_gym.tuning.size.inputs import command_check
-from compiler_gym.tuning.size.linking import Linker
 from compiler_gym.tuning.size.objective import Objective
 from compiler_gym.tuning.size.safety import MAX_STACK_GROWTH, Kind, limits_of
 from compiler_gym.util.environment_variables import PREFIX, UNIT_SETTINGS, check_names
@@ -234,6 +220,20 @@ def optimize(
       compiler-gym optimize program.c --objective runtime --run "{} < in.txt"
       compiler-gym optimize build/compile_commands.json -o objects --jobs 8
     """  # noqa: D301, the mark of a paragraph that is not filled.
+    from compiler_gym.cli.optimize_program import Settings
+    from compiler_gym.cli.optimize_project import optimize_project
+    from compiler_gym.cli.optimize_several import (
+        make_fast,
+        make_small,
+        merged_input,
+        named_inputs,
+        slowdown_limits,
+    )
+    from compiler_gym.cli.optimize_speed import speed_options
+    from compiler_gym.tuning.policies.policy import Policy
+    from compiler_gym.tuning.size.inputs import command_check
+    from compiler_gym.tuning.size.linking import Linker
+
     check_names(os.environ)
     _tell_of_unread_variables()
     options = clang_options(context)
@@ -361,6 +361,8 @@ def _check_flags(
 
 def _check_html(html: Path | None, count: int, is_for_speed: bool, whole_program: bool) -> None:
     """Checks the settings for the page."""
+    from compiler_gym.tuning.size.html_report import REQUIRED_TOOLS
+
     if html is None:
         return
     if is_for_speed:

@@ -6,23 +6,21 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import quote
 
 import typer
 
 from compiler_gym.cli.console import working_on
-from compiler_gym.datasets import BenchmarkUri, Datasets
-from compiler_gym.datasets.uri import names_benchmark, names_dataset
-from compiler_gym.envs.compiler_env import CompilerEnv
-from compiler_gym.envs.llvm import specs
-from compiler_gym.envs.llvm.benchmarks.bitcode import SOURCE_SUFFIXES
-from compiler_gym.envs.llvm.datasets.kernels_dataset import KERNELS_PATH
-from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets, get_llvm_datasets
 from compiler_gym.errors.nearest_names import unknown_name
-from compiler_gym.service.transport.connection_opts import ConnectionOpts
-from compiler_gym.tuning.policies.policy import SHIPPED
+from compiler_gym.tuning.policies.shipped import SHIPPED
 from compiler_gym.util.registration import COMPILER_GYM_ENVS, make
+
+# Functions import everything else, because each ``--help`` would wait for it.
+if TYPE_CHECKING:
+    from compiler_gym.datasets import Datasets
+    from compiler_gym.envs.compiler_env import CompilerEnv
+    from compiler_gym.service.transport.connection_opts import ConnectionOpts
 
 _UNITS = {"ms": 0.001, "s": 1.0, "": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?|\.\d+)\s*([a-z]*)")
@@ -41,7 +39,13 @@ def parse_duration(text: str) -> float:
 
 
 _SUITE = "benchmark://kernels-v0"
-_FILE_SUFFIXES = (".bc", ".ll", *SOURCE_SUFFIXES)
+
+
+def _file_suffixes() -> tuple[str, ...]:
+    """Returns the endings of the names of files that are programs."""
+    from compiler_gym.envs.llvm.benchmarks.bitcode import SOURCE_SUFFIXES
+
+    return (".bc", ".ll", *SOURCE_SUFFIXES)
 
 
 def complete_env(incomplete: str) -> list[str]:
@@ -51,19 +55,25 @@ def complete_env(incomplete: str) -> list[str]:
 
 def complete_program(incomplete: str) -> list[str]:
     """Returns the built-in programs and the files that begin with a text."""
+    from compiler_gym.envs.llvm.datasets.kernels_dataset import KERNELS_PATH
+
     names = sorted(path.name for path in KERNELS_PATH.iterdir() if path.is_dir())
     parent = Path(incomplete).parent if incomplete else Path()
-    files = [str(path) for path in sorted(parent.glob("*")) if path.suffix in _FILE_SUFFIXES]
+    files = [str(path) for path in sorted(parent.glob("*")) if path.suffix in _file_suffixes()]
     return _starting([*names, *files], incomplete)
 
 
 def complete_observation(incomplete: str) -> list[str]:
     """Returns the observations that begin with a text."""
+    from compiler_gym.envs.llvm import specs
+
     return _starting([space.value for space in specs.observation_spaces], incomplete)
 
 
 def complete_reward(incomplete: str) -> list[str]:
     """Returns the rewards that begin with a text."""
+    from compiler_gym.envs.llvm import specs
+
     return _starting([space.value for space in specs.reward_spaces], incomplete)
 
 
@@ -113,13 +123,15 @@ ServiceOption = Annotated[
 _SERVICE_FILES = ("token_file", "tls_ca_file", "tls_certificate_file", "tls_key_file")
 
 
-def service_settings(text: str) -> tuple[str, ConnectionOpts]:
+def service_settings(text: str) -> tuple[str, "ConnectionOpts"]:
     """Returns the address in the value of ``--service``, and the files for its token and TLS.
 
     Raises:
         ValueError: If a word after the address names no such file.
         FileNotFoundError: If a file does not exist.
     """
+    from compiler_gym.service.transport.connection_opts import ConnectionOpts
+
     address, *words = text.split(",")
     files: dict[str, Path] = {}
     for word in words:
@@ -147,27 +159,32 @@ def program_uri(name: str) -> str:
     """
     if "://" in name:
         return name
+    from compiler_gym.datasets.uri import names_benchmark
+
     path = Path(name).expanduser()
-    if path.suffix in _FILE_SUFFIXES and (path.is_file() or not names_benchmark(name)):
+    suffixes = _file_suffixes()
+    if path.suffix in suffixes and (path.is_file() or not names_benchmark(name)):
         if not path.is_file():
             raise FileNotFoundError(f"There is no file {name}")
         return f"file://{quote(os.fsencode(path.absolute()))}"
     if path.is_file():
         raise ValueError(
-            f"{name} is not a program by its name, which has to end in {', '.join(_FILE_SUFFIXES)}"
+            f"{name} is not a program by its name, which has to end in {', '.join(suffixes)}"
         )
     return f"{_scheme_of(name)}://{name}" if "/" in name else f"{_SUITE}/{name}"
 
 
 def _scheme_of(name: str) -> str:
     """Returns the scheme of the dataset at the beginning of a name."""
+    from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets, get_llvm_datasets
+
     try:
         return LlvmDatasets(get_llvm_datasets()).dataset(name.partition("/")[0]).scheme
     except (LookupError, ValueError):
         return "benchmark"
 
 
-def program_or_dataset(datasets: Datasets, name: str) -> str:
+def program_or_dataset(datasets: "Datasets", name: str) -> str:
     """Returns the URI of a program or of a dataset.
 
     Args:
@@ -178,6 +195,8 @@ def program_or_dataset(datasets: Datasets, name: str) -> str:
         FileNotFoundError: If a file does not exist.
         LookupError: If a word is neither a dataset nor a built-in program.
     """
+    from compiler_gym.datasets.uri import BenchmarkUri, names_dataset
+
     with suppress(LookupError, ValueError):
         if names_dataset(name):
             return datasets.dataset(name).name
@@ -192,7 +211,7 @@ def program_or_dataset(datasets: Datasets, name: str) -> str:
     return uri
 
 
-def program_uris(datasets: Datasets, names: Iterable[str], limit: int | None) -> list[str]:
+def program_uris(datasets: "Datasets", names: Iterable[str], limit: int | None) -> list[str]:
     """Returns the URIs of programs, and of those in datasets, each once.
 
     Args:
@@ -204,6 +223,8 @@ def program_uris(datasets: Datasets, names: Iterable[str], limit: int | None) ->
         FileNotFoundError: If a file does not exist.
         LookupError: If a word is neither a dataset nor a built-in program.
     """
+    from compiler_gym.datasets.uri import names_dataset
+
     uris: list[str] = []
     for name in names:
         uri = program_or_dataset(datasets, name)
@@ -222,7 +243,7 @@ def program_name(uri: object) -> str:
 
 
 @contextmanager
-def opened_env(id: str, service: str | None = None, **arguments: Any) -> Iterator[CompilerEnv]:
+def opened_env(id: str, service: str | None = None, **arguments: Any) -> Iterator["CompilerEnv"]:
     """Makes an environment for the duration of the context.
 
     Args:

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from compiler_gym.datasets import Benchmark
-from compiler_gym.envs.compiler_env import CompilerEnv
-from compiler_gym.envs.llvm.display import diff_of_ir, ir_before
-from compiler_gym.envs.llvm.llvm_command_line import short_name
 from compiler_gym.util.sequence_reducer import reductions
+
+if TYPE_CHECKING:
+    from compiler_gym.datasets import Benchmark
+    from compiler_gym.envs.compiler_env import CompilerEnv
 
 _COUNT = "IrInstructionCount"
 _COUNT_OZ = "IrInstructionCountOz"
@@ -48,7 +48,7 @@ class Player:
         has_ended: Whether the last step was the natural end of the episode.
     """
 
-    def __init__(self, env: CompilerEnv, program: Any = None):
+    def __init__(self, env: "CompilerEnv", program: Any = None):
         self.env = env
         self.steps: list[Step] = []
         self.benchmark: Benchmark | None = None
@@ -131,6 +131,8 @@ class Player:
 
     def diff(self, steps: int = 1) -> Iterator[str]:
         """Returns the lines of a diff of the program from before the last steps to now."""
+        from compiler_gym.envs.llvm.display import diff_of_ir, ir_before
+
         return diff_of_ir(ir_before(self.env, steps), self.env.observation["Ir"])
 
     def rewards_of_all_actions(self) -> Iterator[tuple[int, float | None]]:
@@ -155,6 +157,8 @@ class Player:
 
     def short_name(self, action: int) -> str:
         """Returns the shortest name of an action: ``sroa`` of ``function(sroa)``."""
+        from compiler_gym.envs.llvm.llvm_command_line import short_name
+
         space = self.env.action_space
         return short_name(space, space.names[action])
 

@@ -4,13 +4,14 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, redirect_stdout
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from compiler_gym.cli.console import messages, progress_bar
-from compiler_gym.distributed.opening import open_pool
-from compiler_gym.distributed.pool import Limits, Pool
+
+if TYPE_CHECKING:
+    from compiler_gym.distributed.pool import Limits, Pool
 
 RayOption = Annotated[
     str | None,
@@ -26,7 +27,7 @@ _SECONDS_BETWEEN_LINES = 10.0
 
 
 @contextmanager
-def command_pool(ray: str | None, limits: Limits | None = None) -> Iterator[Pool]:
+def command_pool(ray: str | None, limits: "Limits | None" = None) -> "Iterator[Pool]":
     """Opens the pool of a command, which prints its results after it has closed the pool.
 
     Until then, Ray's messages about nodes that died go to stderr. Ray prints them to stdout, where
@@ -36,6 +37,8 @@ def command_pool(ray: str | None, limits: Limits | None = None) -> Iterator[Pool
         EnvironmentNotSupported: If Ray is to be used, and is not installed.
         PoolError: If there is no such cluster.
     """
+    from compiler_gym.distributed.opening import open_pool
+
     with redirect_stdout(sys.stderr) if ray else nullcontext(), open_pool(ray, limits) as pool:
         yield pool
 
@@ -49,7 +52,7 @@ class PoolProgress:
         noun: The plural name of a task.
     """
 
-    def __init__(self, pool: Pool, total: int, noun: str):
+    def __init__(self, pool: "Pool", total: int, noun: str):
         self._pool = pool
         self._noun = noun
         self._total = total

@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -22,16 +22,13 @@ from compiler_gym.cli.options import (
     program_uris,
 )
 from compiler_gym.cli.pool_options import PoolProgress, RayOption, command_pool
-from compiler_gym.distributed.episode import ACTIONS, RANDOM, Episode
-from compiler_gym.distributed.episode import record as record_episodes
-from compiler_gym.distributed.pool import Limits, summary
-from compiler_gym.distributed.programs import Program
-from compiler_gym.distributed.rows import count_rows, files_of, schema_of
-from compiler_gym.distributed.task import Job, Outcome
 from compiler_gym.errors.nearest_names import unknown_name
-from compiler_gym.tuning.policies.policy import SHIPPED, Policy
+from compiler_gym.tuning.policies.shipped import SHIPPED
 from compiler_gym.util.interrupts import INTERRUPTED
 from compiler_gym.util.shell_format import plural
+
+if TYPE_CHECKING:
+    from compiler_gym.distributed.task import Job, Outcome
 
 
 def record(
@@ -55,7 +52,7 @@ def record(
             help=f"random, the name of a policy ({', '.join(SHIPPED)}), or its file.",
             autocompletion=complete_policy,
         ),
-    ] = RANDOM,
+    ] = "random",
     actions: Annotated[
         Path | None,
         typer.Option(
@@ -129,6 +126,12 @@ def record(
       compiler-gym record csmith-v0 --count 1000 --ray auto
       compiler-gym record kernels-v0 --format chat --best 1
     """  # noqa: D301, the mark of a paragraph that is not filled.
+    from compiler_gym.distributed.episode import Episode
+    from compiler_gym.distributed.episode import record as record_episodes
+    from compiler_gym.distributed.pool import Limits, summary
+    from compiler_gym.distributed.programs import Program
+    from compiler_gym.distributed.rows import schema_of
+
     begin = time.monotonic()
     limits = Limits(workers=jobs, tries=tries, task_seconds=timeout)
     with opened_env(env_id) as env:
@@ -146,7 +149,7 @@ def record(
             PoolProgress(pool, total, "episodes").shown() as bar,
         ):
 
-            def jobs_of_programs() -> Iterator[Job]:
+            def jobs_of_programs() -> "Iterator[Job]":
                 common = {"environment": env_id, "observations": wanted, "reward": reward}
                 for uri in uris:
                     with failures.noted(uri):
@@ -154,7 +157,7 @@ def record(
                         for each in chosen.arguments():
                             yield Episode.job(program, chosen.file, **each, **common)
 
-            def watch(outcome: Outcome | None) -> None:
+            def watch(outcome: "Outcome | None") -> None:
                 bar.advance()
 
             try:
@@ -197,6 +200,9 @@ class _Choice:
 
     @classmethod
     def of(cls, env: Any, policy: str, actions: Path | None, seeds: range, steps: int) -> "_Choice":
+        from compiler_gym.distributed.episode import ACTIONS, RANDOM
+        from compiler_gym.tuning.policies.policy import Policy
+
         if actions is not None:
             return cls(ACTIONS, tuple(_read_sequences(actions, env)))
         if policy == RANDOM:
@@ -242,6 +248,8 @@ def _observations(env: Any, names: Sequence[str] | None) -> tuple[str, ...]:
 
 
 def _print_results(folder: Path, counts: dict[str, int], seconds: float, as_json: bool) -> None:
+    from compiler_gym.distributed.rows import count_rows, files_of
+
     episodes, steps = count_rows(folder)
     facts: dict[str, Any] = {
         "folder": str(folder),

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,9 +17,11 @@ from compiler_gym.cli.options import (
     opened_env,
     program_uri,
 )
-from compiler_gym.compiler_env_state import CompilerEnvState, CompilerEnvStateReader
-from compiler_gym.envs.compiler_env import CompilerEnv
 from compiler_gym.util.shell_format import plural
+
+if TYPE_CHECKING:
+    from compiler_gym.compiler_env_state import CompilerEnvState
+    from compiler_gym.envs.compiler_env import CompilerEnv
 
 
 def replay(
@@ -54,6 +56,8 @@ def replay(
       compiler-gym replay --program program.c sroa,instcombine,gvn
       compiler-gym replay -p program.c "opt -passes='module(globaldce)'" --write out.ll
     """  # noqa: D301
+    from compiler_gym.compiler_env_state import CompilerEnvState, CompilerEnvStateReader
+
     if not states:
         raise typer.BadParameter("Name a CSV file of states; or --program, and passes to play.")
     _check_suffix(write)
@@ -91,13 +95,13 @@ def _check_suffix(path: Path | None) -> None:
         raise typer.BadParameter(f"--write makes .ll or .bc files, not {path.name}.")
 
 
-def _replay_state(env: CompilerEnv, state: CompilerEnvState) -> list[dict[str, Any]]:
+def _replay_state(env: "CompilerEnv", state: "CompilerEnvState") -> list[dict[str, Any]]:
     with working_on(f"playing {state.benchmark}"):
         env.reset(benchmark=state.benchmark)
         return list(played(env, env.commandline_to_actions(state.commandline)))
 
 
-def played(env: CompilerEnv, actions: Iterable[int]) -> Iterator[dict[str, Any]]:
+def played(env: "CompilerEnv", actions: Iterable[int]) -> Iterator[dict[str, Any]]:
     """Makes steps, and yields their results as rows of a table.
 
     Raises:
@@ -122,7 +126,7 @@ def played(env: CompilerEnv, actions: Iterable[int]) -> Iterator[dict[str, Any]]
 
 
 def print_replay(
-    env: CompilerEnv, rows: list[dict[str, Any]], state: CompilerEnvState | None = None
+    env: "CompilerEnv", rows: list[dict[str, Any]], state: "CompilerEnvState | None" = None
 ) -> None:
     """Prints the results of an episode's steps.
 

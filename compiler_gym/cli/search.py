@@ -7,7 +7,7 @@ from contextlib import closing, nullcontext
 from enum import Enum
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Group
@@ -31,12 +31,11 @@ from compiler_gym.cli.sequence_search import (
     reporting,
     search_on_nodes,
 )
-from compiler_gym.distributed.task import Job
-from compiler_gym.distributed.threads import Call, thread_pool
-from compiler_gym.distributed.worker import Worker
-from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets, get_llvm_datasets
 from compiler_gym.util.filesystem import atomic_file_write
 from compiler_gym.util.interrupts import INTERRUPTED
+
+if TYPE_CHECKING:
+    from compiler_gym.distributed.worker import Worker
 
 _PROGRAMS = ("sha256", "json", "regex", "huffman", "fft", "containers")
 _SECONDS_BETWEEN_LINES = 5
@@ -97,7 +96,7 @@ def search(
     else:
         each = seconds * min(jobs, len(games)) / len(games)
 
-        def start(game: Game, worker: Worker) -> None:
+        def start(game: Game, worker: "Worker") -> None:
             with reporting(game) if len(games) > 1 else nullcontext():
                 play(game, worker.stop, each, seed, output_folder)
 
@@ -118,8 +117,11 @@ def search(
         raise typer.Exit(1)
 
 
-def _run(games: list[Game], start: Callable[[Game, Worker], None], jobs: int, show: bool) -> bool:
+def _run(games: list[Game], start: "Callable[[Game, Worker], None]", jobs: int, show: bool) -> bool:
     """Runs all searches in parallel, and shows the progress. Returns False after Ctrl-C."""
+    from compiler_gym.distributed.task import Job
+    from compiler_gym.distributed.threads import Call, thread_pool
+
     finished = threading.Event()
     watcher = threading.Thread(target=_watch, args=(games, finished, show))
     watcher.start()
@@ -140,6 +142,8 @@ def _run_on_nodes(
     games: list[Game], ray: str, seconds: float, seed: int, output_folder: Path
 ) -> bool:
     """Searches for all programs on the nodes of a cluster. Returns False after Ctrl-C."""
+    from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets, get_llvm_datasets
+
     places = {game.uri: place for place, game in enumerate(games)}
     datasets = LlvmDatasets(get_llvm_datasets())
     found = search_on_nodes(games, datasets, ray, seconds, seed, output_folder)

@@ -15,21 +15,20 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from compiler_gym.cli.failures import reason_for
 from compiler_gym.cli.options import program_name
 from compiler_gym.cli.pool_options import PoolProgress, command_pool
-from compiler_gym.datasets import Datasets
-from compiler_gym.distributed.pool import Limits
-from compiler_gym.distributed.programs import Program
-from compiler_gym.distributed.task import Job, name_of
-from compiler_gym.distributed.worker import Worker
-from compiler_gym.envs.llvm import LlvmEnv
-from compiler_gym.envs.llvm.benchmarks.validation import run_opt
 from compiler_gym.errors import EnvironmentNotSupported
-from compiler_gym.tuning.policies.policy import FIRST_SEQUENCE, Policy, mutate
 from compiler_gym.util.registration import make
 from compiler_gym.util.sequence_reducer import reductions
+
+if TYPE_CHECKING:
+    from compiler_gym.datasets import Datasets
+    from compiler_gym.distributed.task import Job
+    from compiler_gym.distributed.worker import Worker
+    from compiler_gym.envs.llvm import LlvmEnv
 
 #: The proof of a result if ``opt`` is not installed.
 NO_OPT = "not installed"
@@ -127,7 +126,7 @@ def play(game: Game, stop: threading.Event, seconds: float, seed: int, folder: P
             prove(game)
 
 
-def find(env: LlvmEnv, game: Game, stop: threading.Event, seconds: float, seed: int) -> None:
+def find(env: "LlvmEnv", game: Game, stop: threading.Event, seconds: float, seed: int) -> None:
     """Searches for one program: :func:`play` without the files.
 
     Args:
@@ -147,7 +146,7 @@ def find(env: LlvmEnv, game: Game, stop: threading.Event, seconds: float, seed: 
     shorten(env, game, stop, time.monotonic() + shortening)
 
 
-def _measure_baselines(env: LlvmEnv, game: Game) -> None:
+def _measure_baselines(env: "LlvmEnv", game: Game) -> None:
     names = [f"{prefix}{level}" for _, prefix in COSTS.values() for level in ("O0", "Oz")]
     values = iter(env.observation.observe(names))
     for costs in game.costs.values():
@@ -155,8 +154,10 @@ def _measure_baselines(env: LlvmEnv, game: Game) -> None:
 
 
 def _search(
-    env: LlvmEnv, game: Game, stop: threading.Event, deadline: float, rng: random.Random
+    env: "LlvmEnv", game: Game, stop: threading.Event, deadline: float, rng: random.Random
 ) -> None:
+    from compiler_gym.tuning.policies.policy import FIRST_SEQUENCE, Policy, mutate
+
     game.costs[game.goal]["best"] = game.costs[game.goal]["O0"]
     for names in (FIRST_SEQUENCE, *Policy.load("sequence").sequences):
         _try(env, game, [env.action_space[name] for name in names])
@@ -165,7 +166,7 @@ def _search(
         game.tries += 1
 
 
-def _try(env: LlvmEnv, game: Game, actions: list[int]) -> None:
+def _try(env: "LlvmEnv", game: Game, actions: list[int]) -> None:
     """Evaluates a sequence, and keeps it if it is as good as the best."""
     costs = game.costs[game.goal]
     cost = _compile(env, actions, game.goal)
@@ -174,7 +175,7 @@ def _try(env: LlvmEnv, game: Game, actions: list[int]) -> None:
         game.commandline = env.action_space.to_string(actions)
 
 
-def shorten(env: LlvmEnv, game: Game, stop: threading.Event, deadline: float) -> None:
+def shorten(env: "LlvmEnv", game: Game, stop: threading.Event, deadline: float) -> None:
     """Removes passes without effect from the best sequence."""
     best = game.costs[game.goal]["best"]
 
@@ -188,14 +189,14 @@ def shorten(env: LlvmEnv, game: Game, stop: threading.Event, deadline: float) ->
         game.actions, game.commandline = shorter, env.action_space.to_string(shorter)
 
 
-def _compile(env: LlvmEnv, actions: list[int], goal: str) -> int | None:
+def _compile(env: "LlvmEnv", actions: list[int], goal: str) -> int | None:
     """Plays one episode. Returns the final cost, or None if the compiler failed."""
     env.reset()
     (cost,), _, done, _ = env.multistep(actions, observation_spaces=[COSTS[goal][0]])
     return None if done else int(cost)
 
 
-def write(env: LlvmEnv, game: Game, folder: Path) -> None:
+def write(env: "LlvmEnv", game: Game, folder: Path) -> None:
     """Compiles with the best sequence once more, and writes the files."""
     game.state = "proving"
     folder.mkdir(parents=True, exist_ok=True)
@@ -226,6 +227,8 @@ def prove(game: Game) -> None:
 
 def is_made_by_opt(game: Game) -> bool:
     """Runs the command line with the real ``opt``. Returns true if it writes the same bytes."""
+    from compiler_gym.envs.llvm.benchmarks.validation import run_opt
+
     with tempfile.TemporaryDirectory(prefix="compiler_gym-") as name:
         folder = Path(name)
         (folder / "input.bc").symlink_to(game.unoptimised.absolute())
@@ -260,9 +263,11 @@ class Search:
     @cached_property
     def name(self) -> str:
         """The hash of the content, of 32 hexadecimal digits."""
+        from compiler_gym.distributed.task import name_of
+
         return name_of({"search": 1, **asdict(self)})
 
-    def run(self, worker: Worker) -> tuple[Game, bytes, bytes]:
+    def run(self, worker: "Worker") -> tuple[Game, bytes, bytes]:
         """Searches.
 
         Returns:
@@ -281,7 +286,7 @@ class Search:
 
 
 def search_on_nodes(
-    games: Sequence[Game], datasets: Datasets, ray: str, seconds: float, seed: int, folder: Path
+    games: Sequence[Game], datasets: "Datasets", ray: str, seconds: float, seed: int, folder: Path
 ) -> Generator[Game, None, None]:
     """Searches for programs on the nodes of a Ray cluster, and writes their files here.
 
@@ -299,6 +304,10 @@ def search_on_nodes(
     Raises:
         PoolError: If there are no workers.
     """
+    from compiler_gym.distributed.pool import Limits
+    from compiler_gym.distributed.programs import Program
+    from compiler_gym.distributed.task import Job
+
     limits = Limits(task_seconds=seconds + _SLACK_SECONDS)
     with (
         command_pool(ray, limits) as pool,
@@ -308,7 +317,7 @@ def search_on_nodes(
 
         by_uri = {game.uri: game for game in games}
 
-        def jobs() -> Iterator[Job]:
+        def jobs() -> "Iterator[Job]":
             for game in games:
                 with reporting(game):
                     program = Program.of(datasets.benchmark(game.uri))

@@ -1,15 +1,16 @@
 """``compiler-gym service``: describes or runs a compiler service."""
 
 import socket
-from typing import Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
 from compiler_gym.cli.console import messages, output, print_json, print_line, print_table
 from compiler_gym.cli.describe import Part, table_of
 from compiler_gym.cli.options import EnvOption, JsonOption, ServiceOption, opened_env
-from compiler_gym.envs.compiler_env import CompilerEnv
-from compiler_gym.service.transport.connection_opts import ConnectionOpts
+
+if TYPE_CHECKING:
+    from compiler_gym.envs.compiler_env import CompilerEnv
 
 _POLL_SECONDS = 1.0
 
@@ -34,6 +35,8 @@ def service(
       compiler-gym service --port 8080
       compiler-gym service --service localhost:8080
     """  # noqa: D301
+    from compiler_gym.service.transport.connection_opts import ConnectionOpts
+
     if port is not None:
         if address is not None:
             raise typer.BadParameter("Give either --port or --service.")
@@ -60,7 +63,7 @@ def service(
             print_table(rows, title.capitalize())
 
 
-def _facts(env: CompilerEnv) -> dict[str, str]:
+def _facts(env: "CompilerEnv") -> dict[str, str]:
     return {
         "service": env.version,
         "compiler": env.compiler_version,
@@ -86,7 +89,7 @@ def port_argument(port: int) -> str:
     return f"--port={port}"
 
 
-def serve(env: CompilerEnv) -> NoReturn:
+def serve(env: "CompilerEnv") -> NoReturn:
     """Keeps the service of an environment running until interrupted.
 
     Raises:

@@ -1,22 +1,19 @@
 """``compiler-gym validate``: checks that states are reproducible and programs work."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from compiler_gym.cli.console import messages, print_json, print_line, progress_bar
 from compiler_gym.cli.options import EnvOption, JsonOption, RewardOption, opened_env
-from compiler_gym.compiler_env_state import CompilerEnvState, CompilerEnvStateReader
-from compiler_gym.datasets import Benchmark
-from compiler_gym.datasets.uri import BenchmarkUri
-from compiler_gym.envs.compiler_env import CompilerEnv
-from compiler_gym.envs.llvm.benchmarks.sanitizers import SANITIZERS, with_sanitizers
-from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets, get_llvm_datasets
 from compiler_gym.util.registration import make
-from compiler_gym.util.statistics import arithmetic_mean, geometric_mean, stdev
-from compiler_gym.validate import validate_states
-from compiler_gym.validation_result import ValidationResult
+
+if TYPE_CHECKING:
+    from compiler_gym.compiler_env_state import CompilerEnvState
+    from compiler_gym.datasets import Benchmark, BenchmarkUri, Datasets
+    from compiler_gym.envs.compiler_env import CompilerEnv
+    from compiler_gym.validation_result import ValidationResult
 
 
 def validate(
@@ -53,15 +50,17 @@ def validate(
       compiler-gym validate results.csv --reward ObjectTextSizeOz --json
       compiler-gym validate results.csv --sanitizer address --sanitizer memory
     """  # noqa: D301
+    from compiler_gym.envs.llvm.benchmarks.sanitizers import SANITIZERS
+
     states, malformed = read_states(files)
     for name in sanitizer or ():
         if name not in SANITIZERS:
             raise typer.BadParameter(f"There is no sanitizer {name!r}: {', '.join(SANITIZERS)}.")
 
-    def make_env() -> CompilerEnv:
+    def make_env() -> "CompilerEnv":
         made = make(env, **({} if reward is None else {"reward_space": reward}))
         if sanitizer:
-            made.datasets = _SanitizedDatasets(sanitizer)
+            made.datasets = _sanitized_datasets(sanitizer)
         return made
 
     with opened_env(env, reward_space=reward) as opened:  # Report a wrong name only once.
@@ -81,7 +80,7 @@ def validate(
         raise typer.Exit(1)
 
 
-def read_states(files: Sequence[str]) -> tuple[list[CompilerEnvState], int]:
+def read_states(files: Sequence[str]) -> "tuple[list[CompilerEnvState], int]":
     """Reads states from files, and prints an error for each malformed line to stderr.
 
     Returns:
@@ -90,6 +89,8 @@ def read_states(files: Sequence[str]) -> tuple[list[CompilerEnvState], int]:
     Raises:
         ValueError: There are no states.
     """
+    from compiler_gym.compiler_env_state import CompilerEnvStateReader
+
     errors: list[ValueError] = []
     states = list(CompilerEnvStateReader.read_paths(files, errors.append))
     for error in errors:
@@ -99,24 +100,27 @@ def read_states(files: Sequence[str]) -> tuple[list[CompilerEnvState], int]:
     return states, len(errors)
 
 
-class _SanitizedDatasets(LlvmDatasets):
-    """The programs of the LLVM environments, which sanitizers look at when they are validated."""
+def _sanitized_datasets(sanitizers: list[str]) -> "Datasets":
+    """Returns the programs of the LLVM environments, for sanitizers to check when validated."""
+    from compiler_gym.envs.llvm.benchmarks.sanitizers import with_sanitizers
+    from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets, get_llvm_datasets
 
-    def __init__(self, sanitizers: list[str]):
-        super().__init__(get_llvm_datasets())
-        self._sanitizers = sanitizers
+    class SanitizedDatasets(LlvmDatasets):
+        def benchmark(self, uri: "str | BenchmarkUri") -> "Benchmark":
+            return with_sanitizers(super().benchmark(uri), sanitizers)
 
-    def benchmark(self, uri: str | BenchmarkUri) -> Benchmark:
-        return with_sanitizers(super().benchmark(uri), self._sanitizers)
+    return SanitizedDatasets(get_llvm_datasets())
 
 
 def validated(
-    make_env: Callable[[], CompilerEnv],
-    states: Iterable[CompilerEnvState],
+    make_env: "Callable[[], CompilerEnv]",
+    states: "Iterable[CompilerEnvState]",
     nproc: int | None,
     inorder: bool,
-) -> Iterator[ValidationResult]:
+) -> "Iterator[ValidationResult]":
     """Validates states as ``compiler_gym.validate_states()``, with progress on a terminal."""
+    from compiler_gym.validate import validate_states
+
     states = list(states)
     with progress_bar() as progress:
         task = progress.add_task("validating", total=len(states))
@@ -125,13 +129,13 @@ def validated(
             yield result
 
 
-def as_plain(result: ValidationResult) -> dict[str, Any]:
+def as_plain(result: "ValidationResult") -> dict[str, Any]:
     """Returns a result as values for JSON."""
     return {"okay": result.okay(), **result.model_dump(mode="json")}
 
 
 def summary(
-    results: list[ValidationResult],
+    results: "list[ValidationResult]",
     count: int,
     reward: str | None,
     aggregation: str = "geomean",
@@ -144,6 +148,8 @@ def summary(
         reward: The name of the reward.
         aggregation: How rewards are averaged: ``"geomean"`` or ``"mean"``.
     """
+    from compiler_gym.util.statistics import arithmetic_mean, geometric_mean, stdev
+
     valid = sum(result.okay() for result in results)
     times = [result.state.walltime for result in results]
     yield f"Number of validated results: {valid} of {count}"

@@ -16,15 +16,20 @@ In Python::
 :mod:`compiler_gym.compliance.testing` has the same checks as tests for pytest.
 """
 
-from compiler_gym.compliance.rule import NotChecked, Outcome, Result, Rule, Violation
-from compiler_gym.compliance.rules import RULES
-from compiler_gym.compliance.runner import check, select
-from compiler_gym.compliance.target import (
-    Target,
-    benchmark_of,
-    benchmarks_of_dataset,
-    target_of_env,
-)
+from typing import TYPE_CHECKING
+
+from compiler_gym.util.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from compiler_gym.compliance.rule import NotChecked, Outcome, Result, Rule, Violation
+    from compiler_gym.compliance.rules import RULES
+    from compiler_gym.compliance.runner import check, select
+    from compiler_gym.compliance.target import (
+        Target,
+        benchmark_of,
+        benchmarks_of_dataset,
+        target_of_env,
+    )
 
 __all__ = [
     "RULES",
@@ -40,3 +45,16 @@ __all__ = [
     "select",
     "target_of_env",
 ]
+
+_MODULES = {
+    **dict.fromkeys(("NotChecked", "Outcome", "Result", "Rule", "Violation"), ".rule"),
+    "RULES": ".rules",
+    **dict.fromkeys(("check", "select"), ".runner"),
+    **dict.fromkeys(
+        ("Target", "benchmark_of", "benchmarks_of_dataset", "target_of_env"), ".target"
+    ),
+}
+
+
+if not TYPE_CHECKING:
+    __getattr__ = lazy_names(__name__, _MODULES)

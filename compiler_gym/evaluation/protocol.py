@@ -18,7 +18,7 @@ from compiler_gym.datasets.selection import programs_of
 from compiler_gym.envs.compiler_env import CompilerEnv
 from compiler_gym.errors import BenchmarkInitError, ServiceError
 from compiler_gym.evaluation.result import Evaluation
-from compiler_gym.evaluation.rows import EvaluationRow, output_of
+from compiler_gym.evaluation.rows import EPISODE_STEPS, EvaluationRow, output_of
 
 # Forms of policies that can be evaluated, and how each is loaded from a name or a file.
 
@@ -146,10 +146,6 @@ def _algorithm_of(settings: Any) -> tuple[str, str]:
     if module.startswith("sb3_contrib."):
         return "sb3_contrib", next(name for key, name in _CONTRIBUTED.items() if key in module)
     return "stable_baselines3", next(name for key, name in _ALGORITHMS.items() if key in settings)
-
-
-EPISODE_STEPS = 45
-"""The default limit of steps, that of the shipped policies."""
 
 
 def evaluate(

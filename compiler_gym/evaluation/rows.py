@@ -2,16 +2,20 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from compiler_gym.envs.compiler_env import CompilerEnv
+if TYPE_CHECKING:
+    from compiler_gym.envs.compiler_env import CompilerEnv
+
+EPISODE_STEPS = 45
+"""The default limit of steps, that of the shipped policies."""
 
 # The check that the program of an episode still prints the same.
 
 RIGHT, WRONG, NOT_CHECKED, ENDLESS = "right", "WRONG", "not checked", "no end"
 
 
-def output_of(env: CompilerEnv) -> str:
+def output_of(env: "CompilerEnv") -> str:
     """Runs the program of an episode before and after its actions, if it can be run.
 
     Returns:

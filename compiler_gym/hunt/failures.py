@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 
-from compiler_gym.hunt.passes import name_of
 from compiler_gym.util import llvm_tools
 from compiler_gym.util.commands import run_command
 
@@ -178,6 +177,8 @@ def failure_of(status: int, messages: str) -> Failure:
     Raises:
         RefusedError: If opt refuses the request.
     """
+    from compiler_gym.hunt.passes import name_of
+
     cut = messages[:_MAX_MESSAGES]
     running = _RUNNING.findall(messages)
     guilty = name_of(running[-1]) if running else ""

@@ -11,8 +11,7 @@ import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from compiler_gym.mine.checks import ALL_INPUTS, run_inputs
 from compiler_gym.mine.decisions import (
@@ -24,8 +23,9 @@ from compiler_gym.mine.decisions import (
     run_quickly,
 )
 from compiler_gym.mine.harness import ENTRY, HARNESS, MIN_INPUTS, NoHarnessError, write_harness
-from compiler_gym.tuning.speed.workload import Stopwatch
-from compiler_gym.util.statistics import RuntimeComparison, compare_paired_runtimes
+
+if TYPE_CHECKING:
+    from compiler_gym.util.statistics import RuntimeComparison
 
 COUNTER = """\
 .macro count_instruction
@@ -249,6 +249,11 @@ class Counter:
             ``measured: ...``, ``no difference measured ...``, ``slower ...`` or ``not measured:
             ...``.
         """
+        import numpy as np
+
+        from compiler_gym.tuning.speed.workload import Stopwatch
+        from compiler_gym.util.statistics import compare_paired_runtimes
+
         programs = []
         # Names of equal length: the stack begins below them.
         for name, each in (("timed-1", None), ("timed-2", decision)):
@@ -279,7 +284,7 @@ class Counter:
             return f"not measured: {error}"
 
 
-def time_verdict(found: RuntimeComparison) -> str:
+def time_verdict(found: "RuntimeComparison") -> str:
     """Returns a comparison of times in words."""
     interval = f"{found.confidence:.0%} interval {found.low:.2f} to {found.high:.2f}"
     if found.is_significant and found.low > 1 + _DIFFERENCE:

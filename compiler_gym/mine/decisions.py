@@ -13,8 +13,6 @@ from pathlib import Path
 
 from compiler_gym.tuning.size.compilation import DEFAULT_LEVEL, is_setting
 from compiler_gym.tuning.size.object_file import ObjectFile, read_object
-from compiler_gym.tuning.size.ranking import function_adjustments, shipped_parts
-from compiler_gym.tuning.speed.optimizer import parts as speed_parts
 from compiler_gym.util.commands import CommandError, run_command
 from compiler_gym.util.started_programs import run_started
 
@@ -159,6 +157,8 @@ def baseline_command(source: str, output: str, tools: Tools = Tools(), flags: st
 
 def known_decisions() -> list[Decision]:
     """Returns the decisions that are tried at -Oz: options, passes left out, and passes added."""
+    from compiler_gym.tuning.size.ranking import shipped_parts
+
     options = _singles(part.options for part in shipped_parts() if not part.passes)
     return _decisions(options, _passes())
 
@@ -168,6 +168,9 @@ def known_speed_decisions() -> list[Decision]:
 
     Options are those of searches for fast and for small code, except those about alignment.
     """
+    from compiler_gym.tuning.size.ranking import shipped_parts
+    from compiler_gym.tuning.speed.optimizer import parts as speed_parts
+
     parts = (*speed_parts(), *shipped_parts())
     options = _singles(part.options for part in parts if not part.passes)
     left_out = (*_passes(), *_SPEED_PASSES)
@@ -176,6 +179,8 @@ def known_speed_decisions() -> list[Decision]:
 
 def _passes() -> list[str]:
     """Returns the passes that are left out at -Oz."""
+    from compiler_gym.tuning.size.ranking import function_adjustments
+
     left_out = (each for each in function_adjustments() if not is_setting(each))
     return [*left_out, *_MORE_PASSES]
 

@@ -1,10 +1,12 @@
 """Each command and flag that docs/command-line.md names exists, and each command is there."""
 
 import re
+import subprocess
+import sys
 
 import pytest
 
-from compiler_gym.cli.app import program_command
+from compiler_gym.cli.app import COMMANDS, program_command
 from compiler_gym.util.runfiles_path import runfiles_path
 
 TEXT = runfiles_path("docs/command-line.md").read_text()
@@ -63,6 +65,37 @@ def test_command_lines_are_understood():
         own = words[: words.index("--")] if "--" in words else words
         for flag in (word for word in own if word.startswith("-") and len(word) > 1):
             assert flag in options_of(command), line
+
+
+def test_list_of_commands_has_the_summary_of_each():
+    summaries = {name: each.summary for name, each in COMMANDS.items()}
+    commands = PROGRAM.commands
+    assert summaries == {name: commands[name].get_short_help_str(1000) for name in commands}
+
+
+# The helps of all commands, and the libraries that they have imported.
+PRINTING_HELP = """
+import sys
+from compiler_gym.cli.app import COMMANDS, program_command
+def print_help(*words):
+    program_command().main([*words, "--help"], prog_name="compiler-gym", standalone_mode=False)
+print_help()
+imported = [name for name in sys.modules if name.startswith("compiler_gym.cli.")]
+assert sorted(imported) == ["compiler_gym.cli.app", "compiler_gym.cli.console"], imported
+for name in COMMANDS:
+    print_help(name)
+slow = {"google.protobuf", "grpc", "gymnasium", "networkx", "numpy", "tabulate"}
+assert not slow & set(sys.modules), slow & set(sys.modules)
+"""
+
+
+def test_help_waits_for_no_library_of_environments():
+    """Each of them takes longer to import than all else that prints a help."""
+    done = subprocess.run(
+        [sys.executable, "-c", PRINTING_HELP], capture_output=True, text=True, timeout=250
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("Usage: compiler-gym") == 1 + len(COMMANDS)
 
 
 @pytest.mark.parametrize(("module", "flags"), FORMER)

@@ -12,6 +12,7 @@ import numpy as np
 
 from compiler_gym.envs.llvm.llvm_env import LlvmEnv
 from compiler_gym.envs.llvm.specs import AUTOPHASE_FEATURE_NAMES
+from compiler_gym.tuning.policies.shipped import SHIPPED
 from compiler_gym.util.filesystem import atomic_file_write
 from compiler_gym.util.registration import make
 
@@ -72,12 +73,6 @@ def with_one(values: np.ndarray) -> np.ndarray:
 
 
 COST = "IrInstructionCount"
-
-SHIPPED = {
-    name: Path(__file__).parent / f"{name}.json"
-    for name in ("pieces", "pieces45", "sequence", "coreset", "network")
-}
-"""The policies that come with the package."""
 
 _DIGITS = 5
 _REASON_WIDTH = 200

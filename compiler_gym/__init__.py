@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from compiler_gym.envs.gcc.gcc_env import GccEnv
     from compiler_gym.envs.llvm.benchmarks.command_line_benchmark import collect_bitcode
     from compiler_gym.envs.llvm.benchmarks.own_programs import benchmark
+    from compiler_gym.envs.llvm.datasets.folder_dataset import dataset
     from compiler_gym.envs.llvm.inline_env import InlineEnv
     from compiler_gym.envs.llvm.llvm_env import LlvmEnv
     from compiler_gym.envs.llvm.regalloc.inline_regalloc_env import InlineRegallocEnv
@@ -145,6 +146,7 @@ __all__ = [
     "benchmark",
     "cache_path",
     "collect_bitcode",
+    "dataset",
     "download",
     "evaluate",
     "get_debug_level",
@@ -168,6 +170,7 @@ _MODULES = {
     "benchmark": ".envs.llvm.benchmarks.own_programs",
     "cache_path": ".util.runfiles_path",
     "collect_bitcode": ".envs.llvm.benchmarks.command_line_benchmark",
+    "dataset": ".envs.llvm.datasets.folder_dataset",
     "download": ".util.download",
     "evaluate": ".evaluation",
     "get_debug_level": ".util.debug_util",

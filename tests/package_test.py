@@ -21,6 +21,7 @@ NAMES = [
     "benchmark",
     "cache_path",
     "collect_bitcode",
+    "dataset",
     "download",
     "get_debug_level",
     "get_logging_level",

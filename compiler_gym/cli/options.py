@@ -1,13 +1,11 @@
 """Options shared by the commands: environments, programs, and their completion."""
 
-import os
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
-from urllib.parse import quote
 
 import typer
 
@@ -41,13 +39,6 @@ def parse_duration(text: str) -> float:
 _SUITE = "benchmark://kernels-v0"
 
 
-def _file_suffixes() -> tuple[str, ...]:
-    """Returns the endings of the names of files that are programs."""
-    from compiler_gym.envs.llvm.benchmarks.bitcode import SOURCE_SUFFIXES
-
-    return (".bc", ".ll", *SOURCE_SUFFIXES)
-
-
 def complete_env(incomplete: str) -> list[str]:
     """Returns the ids of environments that begin with a text."""
     return _starting(COMPILER_GYM_ENVS, incomplete)
@@ -55,11 +46,12 @@ def complete_env(incomplete: str) -> list[str]:
 
 def complete_program(incomplete: str) -> list[str]:
     """Returns the built-in programs and the files that begin with a text."""
+    from compiler_gym.envs.llvm.benchmarks.bitcode import PROGRAM_SUFFIXES
     from compiler_gym.envs.llvm.datasets.kernels_dataset import KERNELS_PATH
 
     names = sorted(path.name for path in KERNELS_PATH.iterdir() if path.is_dir())
     parent = Path(incomplete).parent if incomplete else Path()
-    files = [str(path) for path in sorted(parent.glob("*")) if path.suffix in _file_suffixes()]
+    files = [str(path) for path in sorted(parent.glob("*")) if path.suffix in PROGRAM_SUFFIXES]
     return _starting([*names, *files], incomplete)
 
 
@@ -159,17 +151,18 @@ def program_uri(name: str) -> str:
     """
     if "://" in name:
         return name
-    from compiler_gym.datasets.uri import names_benchmark
+    from compiler_gym.datasets.uri import names_benchmark, uri_of_file
+    from compiler_gym.envs.llvm.benchmarks.bitcode import PROGRAM_SUFFIXES
 
     path = Path(name).expanduser()
-    suffixes = _file_suffixes()
-    if path.suffix in suffixes and (path.is_file() or not names_benchmark(name)):
+    if path.suffix in PROGRAM_SUFFIXES and (path.is_file() or not names_benchmark(name)):
         if not path.is_file():
             raise FileNotFoundError(f"There is no file {name}")
-        return f"file://{quote(os.fsencode(path.absolute()))}"
+        return uri_of_file(path)
     if path.is_file():
         raise ValueError(
-            f"{name} is not a program by its name, which has to end in {', '.join(suffixes)}"
+            f"{name} is not a program by its name, which has to end in "
+            f"{', '.join(PROGRAM_SUFFIXES)}"
         )
     return f"{_scheme_of(name)}://{name}" if "/" in name else f"{_SUITE}/{name}"
 

@@ -2,6 +2,7 @@
 
 from compiler_gym.compat.dataset_functions import activate, deactivate, delete, require
 from compiler_gym.datasets.benchmark import (
+    AnyBenchmark,
     Benchmark,
     BenchmarkSource,
     BenchmarkWithSource,
@@ -18,6 +19,7 @@ from compiler_gym.errors import BenchmarkInitError, DatasetInitError
 from compiler_gym.util.download import download
 
 __all__ = [
+    "AnyBenchmark",
     "Benchmark",
     "BenchmarkInitError",
     "BenchmarkSource",

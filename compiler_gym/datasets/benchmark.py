@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 from cachetools import LRUCache
 from typing_extensions import Self
 
-from compiler_gym.datasets.uri import BenchmarkUri
+from compiler_gym.datasets.uri import BenchmarkUri, uri_of_file
 from compiler_gym.errors import ValidationError
 from compiler_gym.service.proto import Benchmark as BenchmarkProto
 from compiler_gym.service.proto import File
@@ -296,6 +296,17 @@ class Benchmark:
         if isinstance(other, (Benchmark, BenchmarkUri, str)):
             return str(self) < str(other)
         return NotImplemented
+
+
+AnyBenchmark = str | Path | BenchmarkUri | Benchmark
+"""What names a benchmark: a URI, the file of a program, or the benchmark itself."""
+
+
+def uri_of(benchmark: AnyBenchmark) -> str:
+    """Returns the URI of a benchmark that is named in any way."""
+    if isinstance(benchmark, Path):
+        return uri_of_file(benchmark)
+    return str(benchmark.uri if isinstance(benchmark, Benchmark) else benchmark)
 
 
 class BenchmarkWithSource(Benchmark):

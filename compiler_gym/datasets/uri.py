@@ -1,11 +1,12 @@
 """The names of benchmarks."""
 
+import os
 import re
 from dataclasses import dataclass, field
 from functools import total_ordering
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, unquote, urlencode, urlsplit
+from urllib.parse import parse_qs, quote, unquote, urlencode, urlsplit
 
 # Schemes whose path is that of a file; they name no dataset.
 FILE_SCHEMES = ("file", "proto")
@@ -23,6 +24,11 @@ def names_benchmark(text: str) -> bool:
     It may look like the path of a file, too: ``opensource-v0/lz4/lz4libs/lz4.c``.
     """
     return _IN_VERSIONED_DATASET.match(text) is not None
+
+
+def uri_of_file(path: Path) -> str:
+    """Returns the URI of the program in a file."""
+    return f"file://{quote(os.fsencode(path.expanduser().absolute()))}"
 
 
 def names_dataset(uri: str) -> bool:

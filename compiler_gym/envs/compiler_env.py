@@ -8,7 +8,7 @@ from typing_extensions import Self
 
 from compiler_gym.compat.classic_gym.adaptation import join_classes
 from compiler_gym.compiler_env_state import CompilerEnvState
-from compiler_gym.datasets import Benchmark, BenchmarkUri
+from compiler_gym.datasets import AnyBenchmark
 from compiler_gym.envs.running_step import FinishedStep, RunningStep
 from compiler_gym.envs.settings import EnvSettings
 from compiler_gym.spaces import Reward
@@ -58,7 +58,7 @@ class CompilerEnv(EnvSettings):
     @abstractmethod
     def reset(
         self,
-        benchmark: str | Benchmark | BenchmarkUri | None = None,
+        benchmark: AnyBenchmark | None = None,
         action_space: str | None = None,
         observation_space: str | ObservationSpaceSpec | OptionalArgumentValue | None = UNCHANGED,
         reward_space: str | Reward | OptionalArgumentValue | None = UNCHANGED,
@@ -85,9 +85,7 @@ class CompilerEnv(EnvSettings):
             OSError: If the service fails repeatedly, or exceeds the time limit (TimeoutError).
         """
 
-    def prepare_reset(
-        self, benchmark: str | Benchmark | BenchmarkUri | None = None, timeout: float = 300
-    ) -> None:
+    def prepare_reset(self, benchmark: AnyBenchmark | None = None, timeout: float = 300) -> None:
         """Ends the episode, and begins what the next :meth:`reset` does, without waiting for it.
 
         This resets several environments in parallel. It may do nothing.

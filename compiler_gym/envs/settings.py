@@ -6,7 +6,7 @@ from typing import Any
 
 from gymnasium.spaces import Space
 
-from compiler_gym.datasets import Benchmark, BenchmarkUri, Dataset, Datasets
+from compiler_gym.datasets import AnyBenchmark, Benchmark, Dataset, Datasets
 from compiler_gym.spaces import Reward
 from compiler_gym.views import ObservationSpaceSpec, ObservationView, RewardView
 
@@ -134,7 +134,7 @@ class EnvSettings(ABC):
 
     @benchmark.setter
     @abstractmethod
-    def benchmark(self, benchmark: str | Benchmark | BenchmarkUri) -> None: ...
+    def benchmark(self, benchmark: AnyBenchmark) -> None: ...
 
     @property
     @abstractmethod

@@ -14,6 +14,8 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 import gymnasium
 import numpy as np
 
+from compiler_gym.datasets import AnyBenchmark, Dataset
+from compiler_gym.datasets.benchmark import uri_of
 from compiler_gym.datasets.selection import programs_of
 from compiler_gym.envs.compiler_env import CompilerEnv
 from compiler_gym.errors import BenchmarkInitError, ServiceError
@@ -154,7 +156,7 @@ def evaluate(
     part: str = "test",
     seeds: Sequence[int] = (0,),
     *,
-    benchmarks: Iterable[str] | None = None,
+    benchmarks: Iterable[AnyBenchmark] | Dataset | None = None,
     count: int = 0,
     deterministic: bool = False,
     check: bool = False,
@@ -187,7 +189,7 @@ def evaluate(
         seeds: A seed for each episode of a program. With the program it makes the number that is
             given to ``reset()``, to the action space, and to ``policy.set_random_seed()`` if there
             is such a method.
-        benchmarks: URIs of programs instead of a part.
+        benchmarks: Programs instead of a part: a dataset, or URIs, paths of files, or benchmarks.
         count: Number of files of ``opensource-v0``, drawn with the seed 0 from ten packages,
             which are downloaded when they are first used.
         deterministic: Passed to ``predict()``: whether to take the likeliest action rather than to
@@ -224,19 +226,22 @@ def evaluate(
         names = (cost, baseline) if cost and baseline else _costs_of(compiler_env)
         if benchmarks is None:
             benchmarks = programs_of(compiler_env.datasets, part, count)
+        elif isinstance(benchmarks, Dataset):
+            compiler_env.datasets.add(benchmarks)
+            benchmarks = benchmarks.benchmark_uris()
         programs = list(benchmarks)
         if not programs:
             raise ValueError("expected at least one program, got none; try benchmarks=[...]")
         total = len(programs) * len(seeds)
         rows: list[EvaluationRow] = []
         failed: dict[str, str] = {}
-        for program in programs:
-            episodes = []
+        for benchmark in programs:
+            program, episodes = uri_of(benchmark), []
             try:
                 for seed in seeds:
                     number = seed if common_random_numbers else random_seed(seed, program)
                     _seed_all(policy, env, number)
-                    observation, _ = env.reset(seed=number, options={"benchmark": program})
+                    observation, _ = env.reset(seed=number, options={"benchmark": benchmark})
                     row = _row(env, program, seed, names, play(env, observation))
                     episodes.append(replace(row, output=output_of(compiler_env)) if check else row)
                     on_episode(episodes[-1], total)

@@ -12,7 +12,7 @@ from typing_extensions import Self, override
 
 from compiler_gym.compat.former_arguments import former_names
 from compiler_gym.compiler_env_state import CompilerEnvState
-from compiler_gym.datasets import Benchmark, BenchmarkUri, Dataset, Datasets
+from compiler_gym.datasets import AnyBenchmark, Benchmark, Dataset, Datasets
 from compiler_gym.envs.compiler_env import UNCHANGED, StepResult
 from compiler_gym.envs.running_step import RunningStep
 from compiler_gym.errors.service_errors import NoEpisode
@@ -83,7 +83,7 @@ class ClientServiceCompilerEnv(EnvironmentSettings):
         service: str | Path,
         rewards: Iterable[Reward] | None = None,
         datasets: Datasets | Iterable[Dataset] | None = None,
-        benchmark: str | Benchmark | BenchmarkUri | None = None,
+        benchmark: AnyBenchmark | None = None,
         observation_space: str | ObservationSpaceSpec | None = None,
         reward_space: str | Reward | None = None,
         action_space: str | None = None,
@@ -155,7 +155,7 @@ class ClientServiceCompilerEnv(EnvironmentSettings):
     @override
     def reset(
         self,
-        benchmark: str | Benchmark | BenchmarkUri | None = None,
+        benchmark: AnyBenchmark | None = None,
         action_space: str | None = None,
         observation_space: str | ObservationSpaceSpec | OptionalArgumentValue | None = UNCHANGED,
         reward_space: str | Reward | OptionalArgumentValue | None = UNCHANGED,
@@ -175,9 +175,7 @@ class ClientServiceCompilerEnv(EnvironmentSettings):
         return self._runner.begin(self._selection.next(), deadline)
 
     @override
-    def prepare_reset(
-        self, benchmark: str | Benchmark | BenchmarkUri | None = None, timeout: float = 300
-    ) -> None:
+    def prepare_reset(self, benchmark: AnyBenchmark | None = None, timeout: float = 300) -> None:
         selection = self._selection
         prepared = selection.peek() if benchmark is None else selection.resolve(benchmark)
         if prepared is not None:

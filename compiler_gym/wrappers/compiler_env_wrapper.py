@@ -10,7 +10,7 @@ from gymnasium.spaces import Space
 from typing_extensions import Self, override
 
 from compiler_gym.compiler_env_state import CompilerEnvState
-from compiler_gym.datasets import Benchmark, BenchmarkUri, Dataset, Datasets
+from compiler_gym.datasets import AnyBenchmark, Benchmark, Dataset, Datasets
 from compiler_gym.envs.compiler_env import CompilerEnv, StepResult
 from compiler_gym.envs.running_step import RunningStep
 from compiler_gym.errors import SessionNotFound
@@ -214,7 +214,7 @@ class CompilerEnvWrapper(CompilerEnv):
         return self.env.benchmark
 
     @benchmark.setter
-    def benchmark(self, benchmark: str | Benchmark | BenchmarkUri) -> None:
+    def benchmark(self, benchmark: AnyBenchmark) -> None:
         self.env.benchmark = benchmark
 
     @property

@@ -8,30 +8,28 @@ from typing import Any
 import numpy as np
 from typing_extensions import override
 
-from compiler_gym.datasets import Benchmark, BenchmarkUri, Dataset
+from compiler_gym.datasets import AnyBenchmark, Benchmark, BenchmarkUri, Dataset
 from compiler_gym.envs.compiler_env import CompilerEnv
 from compiler_gym.wrappers.compiler_env_wrapper import CompilerEnvWrapper
 
-_AnyBenchmark = str | Benchmark | BenchmarkUri
-
 #: A dataset, the name of one, or any benchmarks.
-BenchmarkChoice = str | Dataset | Iterable[_AnyBenchmark]
+BenchmarkChoice = str | Dataset | Iterable[AnyBenchmark]
 
 
 class _ChoosesBenchmarks(CompilerEnvWrapper):
     """Base class that chooses a benchmark for each episode."""
 
     # The benchmark chosen in advance for the next reset.
-    _prepared: _AnyBenchmark | None = None
+    _prepared: AnyBenchmark | None = None
     # The benchmark of the last reset.
-    _chosen: _AnyBenchmark | None = None
+    _chosen: AnyBenchmark | None = None
 
-    def _next_benchmark(self) -> _AnyBenchmark:
+    def _next_benchmark(self) -> AnyBenchmark:
         """Returns the benchmark of the next episode."""
         raise NotImplementedError
 
     @override
-    def reset(self, benchmark: _AnyBenchmark | None = None, *args: Any, **kwargs: Any) -> Any:
+    def reset(self, benchmark: AnyBenchmark | None = None, *args: Any, **kwargs: Any) -> Any:
         if benchmark is not None:
             raise TypeError(
                 f"Benchmark passed to {type(self).__name__}.reset(), which chooses them itself"
@@ -52,7 +50,7 @@ class _ChoosesBenchmarks(CompilerEnvWrapper):
         return super().fork_attribute(name, value, memo)
 
     @override
-    def prepare_reset(self, benchmark: _AnyBenchmark | None = None, timeout: float = 300) -> None:
+    def prepare_reset(self, benchmark: AnyBenchmark | None = None, timeout: float = 300) -> None:
         if self._prepared is None:
             self._prepared = self._next_benchmark()
         super().prepare_reset(self._prepared, timeout=timeout)
@@ -74,7 +72,7 @@ class IterateOverBenchmarks(_ChoosesBenchmarks):
     def __init__(
         self,
         env: CompilerEnv,
-        benchmarks: Iterable[_AnyBenchmark],
+        benchmarks: Iterable[AnyBenchmark],
         fork_shares_iterator: bool = False,
     ):
         super().__init__(env)
@@ -82,7 +80,7 @@ class IterateOverBenchmarks(_ChoosesBenchmarks):
         self._benchmarks = _forkable(benchmarks)
 
     @override
-    def _next_benchmark(self) -> _AnyBenchmark:
+    def _next_benchmark(self) -> AnyBenchmark:
         return next(self._benchmarks)
 
     @override
@@ -103,7 +101,7 @@ class CycleOverBenchmarks(IterateOverBenchmarks):
     def __init__(
         self,
         env: CompilerEnv,
-        benchmarks: Iterable[_AnyBenchmark],
+        benchmarks: Iterable[AnyBenchmark],
         fork_shares_iterator: bool = False,
     ):
         super().__init__(env, itertools.cycle(benchmarks), fork_shares_iterator)
@@ -119,14 +117,14 @@ class CycleOverBenchmarksIterator(_ChoosesBenchmarks):
     """
 
     def __init__(
-        self, env: CompilerEnv, make_benchmark_iterator: Callable[[], Iterable[_AnyBenchmark]]
+        self, env: CompilerEnv, make_benchmark_iterator: Callable[[], Iterable[AnyBenchmark]]
     ):
         super().__init__(env)
         self.make_benchmark_iterator = make_benchmark_iterator
         self._benchmarks = _forkable(make_benchmark_iterator())
 
     @override
-    def _next_benchmark(self) -> _AnyBenchmark:
+    def _next_benchmark(self) -> AnyBenchmark:
         try:
             return next(self._benchmarks)
         except StopIteration:
@@ -157,7 +155,7 @@ class RandomOrderBenchmarks(_ChoosesBenchmarks):
     def __init__(
         self,
         env: CompilerEnv,
-        benchmarks: Iterable[_AnyBenchmark],
+        benchmarks: Iterable[AnyBenchmark],
         rng: np.random.Generator | None = None,
     ):
         super().__init__(env)
@@ -173,7 +171,7 @@ class RandomOrderBenchmarks(_ChoosesBenchmarks):
         return super().seed(seed)
 
     @override
-    def _next_benchmark(self) -> _AnyBenchmark:
+    def _next_benchmark(self) -> AnyBenchmark:
         return self._all_benchmarks[self.rng.integers(len(self._all_benchmarks))]
 
     @override
@@ -198,7 +196,7 @@ class _RandomOfDataset(_ChoosesBenchmarks):
         return super().seed(seed)
 
     @override
-    def _next_benchmark(self) -> _AnyBenchmark:
+    def _next_benchmark(self) -> AnyBenchmark:
         return self._dataset.random_benchmark(self._rng)
 
     @override
@@ -268,6 +266,6 @@ def with_shared_benchmarks(
     return [IterateOverBenchmarks(env, chosen) for env in envs]
 
 
-def _forkable(benchmarks: Iterable[_AnyBenchmark]) -> Iterator[_AnyBenchmark]:
+def _forkable(benchmarks: Iterable[AnyBenchmark]) -> Iterator[AnyBenchmark]:
     """Returns an iterator whose ``copy.copy`` continues independently."""
     return itertools.tee(benchmarks, 1)[0]

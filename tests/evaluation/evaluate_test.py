@@ -1,3 +1,4 @@
+import gymnasium
 import numpy as np
 import pytest
 
@@ -40,6 +41,34 @@ def test_function(env):
     assert row.actions == tuple(number_of(env, name) for name in PASSES)
     assert (row.stopped, seen) == ("", [(56,)] * len(PASSES))
     assert result.final == row.final_ratio == row.final / row.baseline
+
+
+def test_programs_of_the_user(tmp_path):
+    """A folder and files; in single and vector environments, those of gymnasium, evaluations."""
+    paths = [tmp_path / "ic" / name for name in ("one.c", "three.ll", "two.cc")]
+    paths[0].parent.mkdir()
+    paths[0].write_text("int one(int n) { return n; }")
+    paths[1].write_text("define i32 @three() { ret i32 3 }")
+    paths[2].write_text("int two(int n) { return n + n; }")
+    of_files = [f"file://{path}" for path in paths]
+    of_dataset = [f"benchmark://ic-v0/{path.name}" for path in paths]
+    with compiler_gym.make("llvm-autophase-ic-v0", benchmark=paths[1]) as env:
+        env.reset()
+        assert str(env.benchmark) == of_files[1]
+        assert env.observation["IrInstructionCount"] == 1
+    for benchmarks, uris in (
+        (compiler_gym.dataset(tmp_path / "ic"), of_dataset),
+        (paths, of_files),
+    ):
+        options = {"id": "llvm-autophase-ic-v0", "benchmarks": benchmarks}
+        with compiler_gym.make_vec(num_envs=2, **options) as envs:
+            assert [*envs.reset(seed=1)[1]["benchmark"]] == uris[:2]
+        with gymnasium.make(**options) as env:
+            assert [env.reset()[1]["benchmark"] for _ in range(4)] == [*uris, uris[0]]
+        result = compiler_gym.evaluate(
+            lambda observation: 0, benchmarks=benchmarks, max_episode_steps=1
+        )
+        assert [row.benchmark for row in result.rows] == uris
 
 
 class Model:

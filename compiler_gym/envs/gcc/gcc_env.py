@@ -15,7 +15,7 @@ import numpy as np
 from typing_extensions import override
 
 from compiler_gym.compiler_env_state import CompilerEnvState
-from compiler_gym.datasets import Benchmark, BenchmarkUri, Dataset, Datasets
+from compiler_gym.datasets import AnyBenchmark, Benchmark, Dataset, Datasets
 from compiler_gym.envs.gcc.datasets import GccDatasets, benchmark_of_source, get_gcc_datasets
 from compiler_gym.envs.gcc.gcc import Gcc, get_gcc
 from compiler_gym.envs.gcc.spec import GccSpec, get_spec
@@ -86,7 +86,7 @@ class GccEnv(ClientServiceCompilerEnv):
     def __init__(
         self,
         gcc_bin: str | Path | None = None,
-        benchmark: str | Benchmark | BenchmarkUri | None = None,
+        benchmark: AnyBenchmark | None = None,
         datasets_site_path: str | Path | None = None,
         timeout: float | None = DEFAULT_TIMEOUT,
         *,

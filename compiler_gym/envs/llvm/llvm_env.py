@@ -9,7 +9,7 @@ from gymnasium.spaces import Space
 from typing_extensions import override
 
 from compiler_gym.compat.legacy_command_line import LegacyCommandline
-from compiler_gym.datasets import Benchmark, BenchmarkUri, Dataset, Datasets
+from compiler_gym.datasets import AnyBenchmark, Benchmark, Dataset, Datasets
 from compiler_gym.envs.llvm.benchmarks.command_line_benchmark import (
     BenchmarkFromCommandLine,
     make_benchmark_from_command_line,
@@ -115,7 +115,7 @@ class LlvmEnv(ProgramAccess):
     def __init__(
         self,
         service: str | Path | None = None,
-        benchmark: str | Benchmark | BenchmarkUri | None = None,
+        benchmark: AnyBenchmark | None = None,
         datasets_site_path: str | Path | None = None,
         *,
         datasets: Datasets | Iterable[Dataset] | None = None,

@@ -12,7 +12,14 @@ import numpy as np
 from gymnasium.spaces import Space
 from typing_extensions import override
 
-from compiler_gym.datasets import Benchmark, BenchmarkUri, Dataset, Datasets, FilesDataset
+from compiler_gym.datasets import (
+    AnyBenchmark,
+    Benchmark,
+    BenchmarkUri,
+    Dataset,
+    Datasets,
+    FilesDataset,
+)
 from compiler_gym.errors import ServiceError, ValidationError
 from compiler_gym.service.program_env import ProgramEnv
 from compiler_gym.service.proto import ActionSpace, File, py_converters
@@ -257,7 +264,7 @@ class MlirEnv(ProgramEnv):
     def __init__(
         self,
         service: str | Path | None = None,
-        benchmark: str | Benchmark | BenchmarkUri | None = None,
+        benchmark: AnyBenchmark | None = None,
         *,
         datasets: Datasets | Iterable[Dataset] | None = None,
         rewards: Iterable[Reward] | None = None,

@@ -10,7 +10,8 @@ import numpy as np
 from gymnasium.spaces import Space
 from typing_extensions import override
 
-from compiler_gym.datasets import Benchmark, BenchmarkUri, Dataset, Datasets
+from compiler_gym.datasets import AnyBenchmark, Benchmark, BenchmarkUri, Dataset, Datasets
+from compiler_gym.datasets.uri import uri_of_file
 from compiler_gym.envs.compiler_env import CompilerEnv
 from compiler_gym.service.environment.episode_runner import EpisodeRunner
 from compiler_gym.spaces import Reward
@@ -70,31 +71,36 @@ class BenchmarkSelection:
         """Seeds the sequence of random benchmarks; None chooses a random seed."""
         self._rng = None if seed is None else np.random.default_rng(seed)
 
-    def resolve(self, benchmark: str | Benchmark | BenchmarkUri) -> Benchmark:
+    def resolve(self, benchmark: AnyBenchmark) -> Benchmark:
         """Returns the benchmark of a name or an object.
 
         Raises:
             LookupError: If there is no benchmark with that name.
             ValueError: If the name is malformed.
+            FileNotFoundError, IsADirectoryError: If a path is not that of a file.
             TypeError: If the argument is neither a name nor a benchmark.
         """
         if isinstance(benchmark, Benchmark):
             return benchmark
+        if isinstance(benchmark, Path):
+            if benchmark.expanduser().is_dir():
+                raise IsADirectoryError(
+                    f"expected the file of a program, got the folder {benchmark}; try "
+                    f"benchmarks=compiler_gym.dataset({str(benchmark)!r})"
+                )
+            return self.datasets.benchmark(uri_of_file(benchmark))
         if isinstance(benchmark, str | BenchmarkUri):
             return self.datasets.benchmark(benchmark)
-        hint = ""
-        if isinstance(benchmark, Path):
-            hint = f". The program of a file has the URI 'file://{benchmark.absolute()}'"
         raise TypeError(
-            "A benchmark is given by its URI, or as a Benchmark or BenchmarkUri object, not as "
-            f"{type(benchmark).__name__}{hint}"
+            "A benchmark is given by its URI, by the Path of a file, or as a Benchmark or "
+            f"BenchmarkUri object, not as {type(benchmark).__name__}"
         )
 
-    def choose(self, benchmark: str | Benchmark | BenchmarkUri) -> None:
+    def choose(self, benchmark: AnyBenchmark) -> None:
         """Chooses the benchmark of all further episodes. Raises the errors of :meth:`resolve`."""
         self._chosen = self.resolve(benchmark)
 
-    def set_default(self, benchmark: str | Benchmark | BenchmarkUri) -> None:
+    def set_default(self, benchmark: AnyBenchmark) -> None:
         """Sets the default benchmark. Raises the errors of :meth:`resolve`."""
         self._default = self.resolve(benchmark)
 
@@ -241,7 +247,7 @@ class EnvironmentSettings(CompilerEnv):
         return self._selection.peek()
 
     @benchmark.setter
-    def benchmark(self, benchmark: str | Benchmark | BenchmarkUri) -> None:
+    def benchmark(self, benchmark: AnyBenchmark) -> None:
         self._selection.choose(benchmark)
         if self.in_episode:
             warnings.warn(

@@ -67,9 +67,11 @@ def test_it_is_the_error_of_spaces_too():
     assert UnknownNameError is UnknownNameErrorOfSpaces
 
 
-def test_path(env):
-    with pytest.raises(TypeError, match=r"file:///a/b.c"):
+def test_path(env, tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"/a/b\.c"):
         env.reset(benchmark=Path("/a/b.c"))
+    with pytest.raises(IsADirectoryError, match=r"benchmarks=compiler_gym\.dataset\("):
+        env.reset(benchmark=tmp_path)
 
 
 def test_type_errors():

@@ -82,6 +82,9 @@ class ClangInvocation:
 SOURCE_SUFFIXES = (".c", ".cc", ".cpp", ".cxx")
 """File names that are compiled as C or C++."""
 
+PROGRAM_SUFFIXES = (".bc", ".ll", *SOURCE_SUFFIXES)
+"""File names of programs: bitcode, textual IR and sources."""
+
 
 def run_tool(
     command: Sequence[str | Path],
@@ -148,7 +151,7 @@ def assemble(path: Path, outpath: Path, timeout: float) -> None:
             advice for the text of an older LLVM.
         Exception: Any other error of :func:`run_tool`.
     """
-    command = [llvm_tools.llvm_as_path(), "-", "-o", outpath]
+    command: list[str | Path] = [llvm_tools.llvm_as_path(), "-", "-o", outpath]
     try:
         run_tool(command, timeout, readable_text(path.read_bytes()))
     except BenchmarkInitError as error:

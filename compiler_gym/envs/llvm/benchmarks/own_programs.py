@@ -9,8 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import quote
 
-from compiler_gym.datasets import Benchmark, BenchmarkSource, BenchmarkWithSource
+from compiler_gym.datasets import Benchmark, BenchmarkSource, BenchmarkUri, BenchmarkWithSource
 from compiler_gym.envs.llvm.benchmarks.bitcode import (
+    PROGRAM_SUFFIXES,
     SOURCE_SUFFIXES,
     ClangInvocation,
     inline_mandatory,
@@ -74,6 +75,15 @@ def make_benchmark(
     for source in sources:
         benchmark.add_source(source)
     return benchmark
+
+
+def benchmark_of_program(
+    uri: BenchmarkUri, path: Path, copt: Sequence[str] | None = None
+) -> Benchmark:
+    """Makes the benchmark of a URI from the program in a file. Raises as :func:`make_benchmark`."""
+    program, sources = compile_inputs(checked_inputs(path), copt)
+    proto = BenchmarkProto(uri=str(uri), program=File(contents=program))
+    return BenchmarkWithSource(proto, sources=sources)
 
 
 def checked_inputs(
@@ -189,7 +199,7 @@ def _checked_path(item: object) -> Path:
             f"An input must be a path or a ClangInvocation, not {type(item).__name__}: {item!r}"
         )
     path = Path(item).expanduser().absolute()
-    if path.suffix not in (".bc", ".ll", *SOURCE_SUFFIXES):
+    if path.suffix not in PROGRAM_SUFFIXES:
         raise ValueError(
             f"Cannot tell the kind of '{item}' from its suffix: name a .bc, .ll, "
             f"{', '.join(SOURCE_SUFFIXES)} file, or pass a ClangInvocation"

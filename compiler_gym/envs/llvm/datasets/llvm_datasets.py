@@ -7,13 +7,17 @@ from typing import ClassVar
 
 from cachetools import LRUCache
 
-from compiler_gym.datasets import Benchmark, BenchmarkUri, BenchmarkWithSource, Dataset, Datasets
+from compiler_gym.datasets import Benchmark, BenchmarkUri, Dataset, Datasets
 from compiler_gym.datasets.datasets import benchmark_of_file
 from compiler_gym.datasets.tar_dataset import TarDataset, TarDatasetWithManifest
 from compiler_gym.datasets.uri import names_benchmark
-from compiler_gym.envs.llvm.benchmarks.bitcode import SOURCE_SUFFIXES, readable_text
+from compiler_gym.envs.llvm.benchmarks.bitcode import (
+    PROGRAM_SUFFIXES,
+    SOURCE_SUFFIXES,
+    readable_text,
+)
 from compiler_gym.envs.llvm.benchmarks.dynamic_config import make_program_config
-from compiler_gym.envs.llvm.benchmarks.own_programs import make_benchmark
+from compiler_gym.envs.llvm.benchmarks.own_programs import benchmark_of_program
 from compiler_gym.envs.llvm.benchmarks.validation import (
     LIBRARIES,
     ReferenceValidator,
@@ -30,10 +34,8 @@ from compiler_gym.envs.llvm.datasets.published import (
     published_datasets,
 )
 from compiler_gym.errors import UnknownNameError
-from compiler_gym.service.proto import Benchmark as BenchmarkProto
 from compiler_gym.util.runfiles_path import site_data_path
 
-_PROGRAM_SUFFIXES = (".bc", ".ll", *SOURCE_SUFFIXES)
 _FILE_DATASET = "benchmark://file-v0"
 _MAKERS = {
     "benchmark://user-v0": "env.make_benchmark()",
@@ -80,11 +82,10 @@ class LlvmDatasets(Datasets):
         except (LookupError, ValueError):
             if not isinstance(uri, str) or "://" in uri or names_benchmark(uri):
                 raise
-            if uri.endswith(_PROGRAM_SUFFIXES):
-                path = Path(uri).expanduser().absolute()
+            if uri.endswith(PROGRAM_SUFFIXES):
                 raise UnknownNameError(
-                    f"{uri!r} is the name of a file rather than of a benchmark: make a benchmark "
-                    f"of it, env.make_benchmark({uri!r}), or write its URI, 'file://{path}'"
+                    f"{uri!r} is the name of a file rather than of a benchmark: pass its path, "
+                    f"pathlib.Path({uri!r}), or a benchmark, env.make_benchmark({uri!r})"
                 ) from None
             raise
 
@@ -99,7 +100,7 @@ class LlvmDatasets(Datasets):
             DatasetInitError: If the dataset cannot be installed.
         """
         if uri.scheme == "file" and uri.file().name.endswith(SOURCE_SUFFIXES):
-            return _compiled(uri)
+            return benchmark_of_program(uri, uri.file())
         if uri.dataset_uri == _FILE_DATASET:
             return benchmark_of_file(uri, uri.file())
         if uri.dataset_uri in _MAKERS:
@@ -123,12 +124,6 @@ def _readable(benchmark: Benchmark) -> Benchmark:
     contents = benchmark.proto.program.contents
     text = readable_text(contents)
     return benchmark if text == contents else Benchmark.from_file_contents(benchmark.uri, text)
-
-
-def _compiled(uri: BenchmarkUri) -> Benchmark:
-    program = make_benchmark(uri.file())
-    proto = BenchmarkProto(uri=str(uri), program=program.proto.program)
-    return BenchmarkWithSource(proto, sources=program.sources)
 
 
 # The datasets of former releases as classes, for programs that import them.

@@ -165,6 +165,10 @@ def _evaluated(
     return rows
 
 
+def _percent(ratio: float | None) -> str:
+    return "" if ratio is None else f"{ratio:.1%}"
+
+
 def _print(rows: list[dict[str, Any]], policy: str) -> None:
 
     from compiler_gym.util.statistics import geometric_mean
@@ -174,8 +178,10 @@ def _print(rows: list[dict[str, Any]], policy: str) -> None:
             "program": program_name(row["uri"]),
             "-O0": row["O0"],
             "-Oz": row["Oz"],
+            "marked\n-Oz": row["marked_Oz"],
             "policy": row["policy"],
-            "policy/-Oz": f"{row['ratio']:.1%}",
+            "policy\n/-Oz": f"{row['ratio']:.1%}",
+            "/marked\n-Oz": _percent(row["marked_ratio"]),
             "passes": len(row["passes"]),
             "output": row["output"],
         }
@@ -186,11 +192,16 @@ def _print(rows: list[dict[str, Any]], policy: str) -> None:
     ending = [row for row in rows if row["output"] != ENDLESS]
     print_line()
     if ending:
-        smaller = sum(row["policy"] < row["Oz"] for row in ending)
-        print_line(
-            f"Geometric mean {geometric_mean([row['ratio'] for row in ending]):.1%} of -Oz; "
-            f"{smaller} of {len(ending)} smaller; at most {max(row['tried'] for row in ending)} "
-            "passes run on a program."
-        )
+        for level, name, ratio in (
+            ("-Oz", "Oz", "ratio"),
+            ("-Oz with all functions marked for size", "marked_Oz", "marked_ratio"),
+        ):
+            known = [row for row in ending if row[name] is not None]
+            smaller = sum(row["policy"] < row[name] for row in known)
+            mean = geometric_mean([row[ratio] for row in known]) if known else None
+            print_line(
+                f"Geometric mean {_percent(mean)} of {level}; {smaller} of {len(known)} smaller."
+            )
+        print_line(f"At most {max(row['tried'] for row in ending)} passes run on a program.")
     if len(ending) < len(rows):
         print_line(f"Left out of the mean: {len(rows) - len(ending)} that do not end in time.")

@@ -146,7 +146,7 @@ class Episode:
         if self.policy != ACTIONS:
             from compiler_gym.tuning.policies.policy import Policy
 
-            names = Policy.from_json(worker.blob(self.policy_digest)).play(env).sequence
+            names = Policy.from_json(worker.blob(self.policy_digest)).play_passes(env).sequence
             env.reset(benchmark=worker.program(self.message))
         return [env.action_space[name] for name in names]
 

@@ -345,6 +345,7 @@ def _row(
 ) -> EvaluationRow:
     """Plays an episode step by step, and observes the cost after each."""
     compiler_env = _compiler_env(env)
+    space = compiler_env.action_space
     unoptimised, baseline = (float(compiler_env.observation[name]) for name in names)
     costs, stopped = [unoptimised], ""
     for reason in steps:
@@ -352,6 +353,9 @@ def _row(
         # After a crash there is nothing to observe: the last program counts.
         if not reason:
             costs.append(float(compiler_env.observation[names[0]]))
+    actions = compiler_env.actions
+    if compiler_env.action_space is not space:
+        actions = [compiler_env.action_space.names[action] for action in actions]
     return EvaluationRow(
         benchmark=program,
         seed=seed,
@@ -359,7 +363,7 @@ def _row(
         baseline=baseline,
         final=costs[-1],
         best=min(costs),
-        actions=tuple(compiler_env.actions),
+        actions=tuple(actions),
         stopped=stopped,
     )
 

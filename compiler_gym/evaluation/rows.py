@@ -43,7 +43,7 @@ class EvaluationRow:
         baseline: The cost after the baseline's pipeline, such as ``-Oz``.
         final: The cost at the end of the episode.
         best: The lowest cost on the way, which needs to be observed in order to stop there.
-        actions: The actions of the episode.
+        actions: The actions of the episode; their names if the policy has changed the action space.
         stopped: Empty if the policy or the limit of steps ended the episode, else the reason.
         output: ``"right"`` or ``"WRONG"`` if the program was run and its output compared,
             ``"no end"`` if it exceeds the time limit without any action, else ``"not checked"``.

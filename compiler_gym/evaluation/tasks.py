@@ -8,9 +8,9 @@ from compiler_gym.distributed.programs import Program
 from compiler_gym.distributed.task import Job, digest_of, name_of
 from compiler_gym.distributed.worker import Worker
 from compiler_gym.evaluation.rows import NOT_CHECKED, output_of
-from compiler_gym.tuning.policies.policy import COST, Policy
+from compiler_gym.tuning.policies.policy import COST, MARKED_OZ, Policy, level_costs
 
-_FORMAT = 1
+_FORMAT = 2
 
 
 @dataclass(frozen=True)
@@ -54,9 +54,10 @@ class PolicyEvaluation:
         """Plays an episode.
 
         Returns:
-            IR instructions without optimisation (``O0``), with ``Oz`` and with the policy
-            (``policy``), its ``ratio`` to -Oz, the ``passes``, how many were ``tried``, and whether
-            the ``output`` of the program is the same.
+            IR instructions without optimisation (``O0``), with ``Oz``, with -Oz after marking every
+            function (``marked_Oz``; None if that fails) and with the policy (``policy``); its
+            ``ratio`` and ``marked_ratio`` to these, the ``passes``, how many were ``tried``, and
+            whether the ``output`` of the program is the same.
 
         Raises:
             LookupError: If there is no such pass.
@@ -66,13 +67,17 @@ class PolicyEvaluation:
         looks_up = self.check and not self.program.startswith("file://")
         env.reset(benchmark=self.program if looks_up else worker.program(self.message))
         before, oz = (int(env.observation[f"{COST}{level}"]) for level in ("O0", "Oz"))
-        choice = Policy.from_json(worker.blob(self.policy)).play(env)
+        levels = level_costs(env)
+        marked = levels.get(MARKED_OZ)
+        choice = Policy.from_json(worker.blob(self.policy)).play(env, levels)
         return {
             "uri": self.program,
             "O0": before,
             "Oz": oz,
+            "marked_Oz": marked,
             "policy": choice.cost,
             "ratio": choice.cost / max(oz, 1),
+            "marked_ratio": None if marked is None else choice.cost / max(marked, 1),
             "tried": choice.tried,
             "passes": list(choice.sequence),
             "output": output_of(env) if self.check else NOT_CHECKED,

@@ -15,6 +15,7 @@ from compiler_gym.explorer.workbench import COSTS, Workbench
 from compiler_gym.tuning.policies.policy import (
     COST,
     FIRST_SEQUENCE,
+    LEVELS,
     Policy,
     continued,
     features_of,
@@ -172,22 +173,36 @@ def _cost_after(bench: Workbench, program: str, names: Sequence[str], cost: str)
 
 
 def policy(bench: Workbench, request: messages.PolicyRequest) -> messages.Pipeline:
-    """Returns the actions that a policy of the package chooses for a program.
+    """Returns the actions that a policy of the package chooses for a program, or a level.
 
     Raises:
         ExplorerError: If there is no such program.
     """
     chosen = Policy.load(request.policy)
+    cost, actions = _chosen(bench, request.program, chosen)
+    for level in LEVELS if chosen.levels else ():
+        try:
+            (found,) = bench.observe(request.program, level, [COST])
+        except ExplorerError:  # The others may do.
+            continue
+        if found < cost:
+            cost, actions = int(found), [*level]
+    return messages.Pipeline(actions=actions)
+
+
+def _chosen(bench: Workbench, program: str, chosen: Policy) -> tuple[int, list[str]]:
+    """Returns the least cost with the passes of a policy, and the passes that lead there."""
     sequences = chosen.sequences
     if chosen.continues:
-        return messages.Pipeline(actions=[*_continued(bench, request.program, sequences)])
-    with bench.fork(request.program, []) as start:
+        cost, passes = _continued(bench, program, sequences)
+        return cost, [*passes]
+    with bench.fork(program, []) as start:
         lowest = int(start.observation[COST])
         if chosen.network is not None:
             sequences = (sequences[int(chosen.network.predict(features_of(start)).argmin())],)
     best: list[str] = []
     for sequence in sequences:
-        with bench.fork(request.program, []) as env:
+        with bench.fork(program, []) as env:
             for length, name in enumerate(sequence[: bench.limits.actions], 1):
                 try:
                     cost = int(bench.step(env, [name], [COST])[0])
@@ -195,13 +210,13 @@ def policy(bench: Workbench, request: messages.PolicyRequest) -> messages.Pipeli
                     break
                 if cost < lowest:
                     lowest, best = cost, [*sequence[:length]]
-    return messages.Pipeline(actions=best)
+    return lowest, best
 
 
 def _continued(
     bench: Workbench, program: str, sequences: Sequence[Sequence[str]]
-) -> tuple[str, ...]:
-    """Tries sequences, each on the best program so far. Returns the passes that lead there."""
+) -> tuple[int, tuple[str, ...]]:
+    """Tries sequences, each on the best program so far. Returns its cost and its passes."""
 
     def run(env: LlvmEnv, names: Sequence[str]) -> int | None:
         if len(env.actions) + len(names) > bench.limits.actions:
@@ -212,7 +227,7 @@ def _continued(
             return None
 
     with bench.fork(program, []) as env:
-        return continued(env, sequences, run)[1]
+        return continued(env, sequences, run)
 
 
 def causes(

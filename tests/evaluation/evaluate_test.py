@@ -4,7 +4,7 @@ import pytest
 
 import compiler_gym
 from compiler_gym.errors import BenchmarkInitError
-from compiler_gym.tuning.policies.policy import Policy
+from compiler_gym.tuning.policies.policy import LEVELS, Policy
 from compiler_gym.wrappers import ActionMask, CompilerEnvWrapper, ConstrainedCommandline
 
 SHA256, JSON = (f"benchmark://kernels-v0/{name}" for name in ("sha256", "json"))
@@ -156,6 +156,13 @@ def test_policy_for_whole_episodes(env):
     choice = policy.play(env)
     assert result.rows[0].final == choice.cost
     assert rows == [(result.rows[0], 1)]
+
+
+def test_a_level_is_recorded_by_name():
+    policy = Policy((PASSES[:1],), {}, levels=True)
+    first, second = compiler_gym.evaluate(policy, benchmarks=[JSON, SHA256]).rows
+    assert {first.actions, second.actions} <= {*LEVELS}
+    assert first.final <= first.baseline and second.final <= second.baseline
 
 
 def test_program_that_cannot_be_compiled(tmp_path):

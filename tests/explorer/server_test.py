@@ -11,6 +11,7 @@ import pytest
 
 from compiler_gym.envs.llvm import LlvmEnv, make_benchmark_from_source
 from compiler_gym.explorer import jobs
+from compiler_gym.tuning.policies.policy import LEVELS, Policy
 from compiler_gym.util import llvm_tools
 from tests.explorer.conftest import SOURCE
 
@@ -191,7 +192,18 @@ def test_policy_gives_a_branch(client, policy):
     program = client.paste()
     actions = client.call("policy", {"program": program, "policy": policy})["actions"]
     before = client.call("program", {"source": _source()})["instructions"]
-    assert path(client, program, actions)["steps"][-1]["instructions"] < before
+    left = path(client, program, actions)["steps"][-1]["instructions"]
+    assert left < before
+    level = path(client, program, ["mark-for-size<Oz>", "default<Oz>"])
+    assert left <= level["steps"][-1]["instructions"]
+
+
+def test_policy_gives_a_level_if_that_is_best(client, monkeypatch):
+    program = client.paste()
+    poor = Policy((("globaldce",),), {}, levels=True)
+    monkeypatch.setattr(Policy, "load", lambda _: poor)
+    actions = client.call("policy", {"program": program, "policy": "sequence"})["actions"]
+    assert tuple(actions) in LEVELS
 
 
 def test_causes(client):

@@ -3,8 +3,10 @@
 import json
 import random
 import textwrap
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from compiler_gym.envs.llvm.llvm_env import LlvmEnv
 from compiler_gym.envs.llvm.specs import AUTOPHASE_FEATURE_NAMES
 from compiler_gym.tuning.policies.shipped import SHIPPED
 from compiler_gym.util.filesystem import atomic_file_write
+from compiler_gym.util.llvm_tools import LLVM_VERSION
 from compiler_gym.util.registration import make
 
 # A small network that chooses a sequence of passes for a program.
@@ -74,6 +77,7 @@ def with_one(values: np.ndarray) -> np.ndarray:
 
 COST = "IrInstructionCount"
 
+_FLAGS = ("continues", "levels")
 _DIGITS = 5
 _REASON_WIDTH = 200
 
@@ -88,8 +92,9 @@ class Choice:
 
     Attributes:
         cost: The number of IR instructions left.
-        sequence: The names of the passes that lead there. Empty if none makes the program smaller.
-        tried: The number of passes that were run to find it.
+        sequence: The names of the passes that lead there, or one of :data:`LEVELS`. Empty if none
+            makes the program smaller.
+        tried: The number of actions that were run to find it.
     """
 
     cost: int
@@ -111,12 +116,15 @@ class Policy:
         network: Chooses among the sequences.
         continues: Whether each sequence continues from the best program so far, and is undone if
             it makes that larger. Otherwise each begins with the program without any pass.
+        levels: Whether :data:`LEVELS` are tried too, so that no level leaves less. All shipped
+            policies do so.
     """
 
     sequences: tuple[tuple[str, ...], ...]
     about: dict[str, Any]
     network: Network | None = None
     continues: bool = False
+    levels: bool = False
 
     @classmethod
     def load(cls, name: str | Path) -> "Policy":
@@ -155,7 +163,8 @@ class Policy:
         sequences = tuple(tuple(each.split()) for each in facts["sequences"])
         weights = facts.get("network")
         network = weights and Network(**{key: np.array(it) for key, it in weights.items()})
-        return cls(sequences, facts["about"], network, facts.get("continues", False))
+        flags = (bool(facts.get(key, False)) for key in _FLAGS)
+        return cls(sequences, facts["about"], network, *flags)
 
     def save(self, path: Path) -> None:
         """Writes the policy to a file."""
@@ -163,8 +172,7 @@ class Policy:
             "about": self.about,
             "sequences": [" ".join(each) for each in self.sequences],
         }
-        if self.continues:
-            facts["continues"] = True
+        facts |= {key: True for key in _FLAGS if getattr(self, key)}
         if self.network:
             facts["network"] = {
                 key: np.vectorize(_rounded)(value).tolist()
@@ -193,20 +201,40 @@ class Policy:
             env.reset()
             if self.network is not None:
                 return self._choice_of(self.network, env)
-            chosen = self.play(env).sequence
+            chosen = self.play_passes(env).sequence
             return (chosen,) if chosen else ()
 
     def _choice_of(self, network: Network, env: LlvmEnv) -> tuple[tuple[str, ...], ...]:
         """Returns the network's choice for the program of an episode that has just begun."""
         return (self.sequences[int(network.predict(features_of(env)).argmin())],)
 
-    def play(self, env: LlvmEnv) -> Choice:
+    def play(self, env: LlvmEnv, levels: "LevelCosts | None" = None) -> Choice:
         """Plays an episode of an environment, after a reset.
+
+        If a level is best, the episode has the actions of the space ``Pipelines``. The next episode
+        has those of before again.
+
+        Args:
+            env: The environment.
+            levels: The result of :func:`level_costs` for the program, if it is known.
 
         Raises:
             LookupError: If there is no such pass.
             ServiceError: If the program cannot be compiled at all.
         """
+        if not self.levels:
+            return self.play_passes(env)
+        levels = level_costs(env) if levels is None else levels
+        choice = self.play_passes(env)
+        choice = replace(choice, tried=choice.tried + sum(map(len, levels)))
+        best = min(levels, key=lambda level: levels[level], default=())
+        if not best or levels[best] >= choice.cost:
+            return choice
+        _run_level(env, best)
+        return replace(choice, cost=levels[best], sequence=best)
+
+    def play_passes(self, env: LlvmEnv) -> Choice:
+        """Plays an episode as :meth:`play` does, without levels."""
         sequences = self.sequences
         if self.continues:
             env.reset(benchmark=env.benchmark)
@@ -279,6 +307,64 @@ def continued(
     finally:
         best.close()
     return cost, tuple(kept)
+
+
+# The levels of opt, which are the first candidates and the floor.
+
+_OZ, _OS = (
+    ("default<Oz>", "default<Os>")
+    if LLVM_VERSION < 23
+    else ("mark-for-size<Oz>,default<O2>", "mark-for-size<Os>,default<O2>")
+)
+_MARK = "mark-for-size<Oz>"
+
+MARKED_OZ = (_MARK, _OZ)
+"""The level ``-Oz`` after marking every function, as ``clang -Oz`` does."""
+
+LEVELS = ((_MARK, _OS), MARKED_OZ, (_OZ,), (_OS,))
+"""The first candidates for a program, as actions of the space ``Pipelines``: the levels ``-Os`` and
+``-Oz``, with and without marks. The best of them on most programs is first."""
+
+LEVEL_SPACE = "Pipelines"
+"""The action space of :data:`LEVELS`."""
+
+LevelCosts = Mapping[tuple[str, ...], int]
+"""The number of IR instructions after each level, without those that fail."""
+
+
+@contextmanager
+def level_episode(env: LlvmEnv) -> Iterator[LlvmEnv]:
+    """Yields a copy of an environment that begins an episode with pipelines as actions."""
+    with env.fork() as copy:
+        copy.reset(
+            benchmark=env.benchmark,
+            action_space=LEVEL_SPACE,
+            observation_space=None,
+            reward_space=None,
+        )
+        yield copy
+
+
+def level_costs(env: LlvmEnv) -> LevelCosts:
+    """Tries :data:`LEVELS` on the program of an episode, which stays as it is.
+
+    Raises:
+        ServiceError: If the program cannot be compiled at all.
+    """
+    with level_episode(env) as start:
+        costs = {level: cost_after(start, level) for level in LEVELS}
+    return {level: cost for level, cost in costs.items() if cost is not None}
+
+
+def _run_level(env: LlvmEnv, level: Sequence[str]) -> None:
+    """Plays an episode of a level, and selects the former action space for the next one."""
+    space = env.action_space
+    env.reset(benchmark=env.benchmark, action_space=LEVEL_SPACE)
+    env.multistep([env.action_space[name] for name in level])
+    with warnings.catch_warnings():
+        # The episode keeps its own action space, which is the purpose.
+        warnings.simplefilter("ignore")
+        env.action_space = space
 
 
 def cost_after(env: LlvmEnv, sequence: Sequence[str]) -> int | None:

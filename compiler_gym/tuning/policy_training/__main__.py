@@ -115,7 +115,7 @@ def pieces(
             shorter = pieces_of(refinement.passes)
             longer = grown(shorter, passes)
     for name, chosen in (("pieces45", shorter), ("pieces", longer)):
-        Policy(tuple(chosen), about, continues=True).save(output / f"{name}.json")
+        Policy(tuple(chosen), about, continues=True, levels=True).save(output / f"{name}.json")
 
 
 def _grow(growth: Growth, passes: int, first: int, most: int, candidates: int, rounds: int) -> None:
@@ -167,17 +167,17 @@ def sequences(
                 laboratory, env.action_space.names, tuned[select(rows, 1)[0]], passes, seed
             )
             _refine(refinement, refinements)
-        Policy((refinement.passes,), about).save(output / "sequence.json")
+        Policy((refinement.passes,), about, levels=True).save(output / "sequence.json")
         tuned.append(refinement.passes)
         rows = np.concatenate([rows, [refinement.row]])
         chosen = select(rows, kept)
         coreset = tuple(tuned[number] for number in chosen)
         _say("coreset", rows[chosen].min(axis=0))
-        Policy(coreset, about).save(output / "coreset.json")
+        Policy(coreset, about, levels=True).save(output / "coreset.json")
         uris = programs_of(env.datasets, "train", more, more, seed)
         with _laboratory(pool, _programs(env, uris), largest) as laboratory:
             network = _network(laboratory, coreset, seed)
-        Policy(coreset, about, network).save(output / "network.json")
+        Policy(coreset, about, network, levels=True).save(output / "network.json")
 
 
 def _about(context: typer.Context) -> dict[str, Any]:

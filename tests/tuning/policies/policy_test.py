@@ -10,11 +10,14 @@ import compiler_gym
 from compiler_gym.datasets.parts import TEST_KERNELS
 from compiler_gym.tuning.policies.policy import (
     FEATURES,
+    LEVELS,
+    MARKED_OZ,
     SHIPPED,
     Network,
     Policy,
     costs_of,
     features_of,
+    level_costs,
 )
 from compiler_gym.tuning.policy_training.training import train
 from tests.envs.llvm.kernel_programs import kernel_uri
@@ -86,6 +89,37 @@ class TestPieces:
         assert choice.cost == counts(env, GOOD)[-1] == env.observation["IrInstructionCount"]
 
 
+class TestLevels:
+    def test_are_those_of_opt(self, env):
+        env.reset(benchmark=kernel_uri("sha256"))
+        costs = level_costs(env)
+        assert [*costs] == [*LEVELS]
+        assert costs[("default<Oz>",)] == env.observation["IrInstructionCountOz"]
+        assert costs[MARKED_OZ] < costs[("default<Oz>",)]
+        assert (env.actions, env.action_space.name) == ([], "PassesAll")
+
+    def test_one_is_played_if_it_is_best(self, env):
+        env.reset(benchmark=kernel_uri("sha256"))
+        choice = Policy((POOR,), {}, levels=True).play(env)
+        levels = level_costs(env)
+        assert choice.sequence == min(levels, key=levels.get)
+        assert choice.cost == levels[choice.sequence] == env.observation["IrInstructionCount"]
+        assert choice.tried == len(POOR) + sum(map(len, LEVELS))
+        assert f"module({','.join(choice.sequence)})" in env.commandline()
+        assert env.validate().okay()
+        assert Policy((POOR,), {}, levels=True).play(env) == choice
+        # The next episode has the actions of before.
+        assert counts(env, POOR)[-1] > choice.cost
+
+    def test_passes_that_are_better_are_played(self, env):
+        levels = {MARKED_OZ: counts(env, GOOD)[-1]}
+        for policy in (Policy((GOOD,), {}, levels=True), Policy((GOOD,), {}, None, True, True)):
+            choice = policy.play(env, levels)
+            assert choice.sequence == GOOD
+            assert choice.tried == len(GOOD) + len(MARKED_OZ)
+        assert Policy((GOOD,), {}, levels=True).play(env, {}).sequence == GOOD
+
+
 class TestNetwork:
     def test_learns_which_is_best(self):
         rng = np.random.default_rng(0)
@@ -120,7 +154,7 @@ class TestFiles:
     def test_round_trip(self, env, tmp_path):
         n_features = len(features_of(env))
         network = train(np.eye(n_features), np.zeros((n_features, 1)), 2, 0.1, 0)
-        pieces = Policy((GOOD, POOR), {}, continues=True)
+        pieces = Policy((GOOD, POOR), {}, continues=True, levels=True)
         pieces.save(tmp_path / "policy.json")
         assert Policy.load(tmp_path / "policy.json") == pieces
         Policy((GOOD,), {"seed": 3}, network).save(tmp_path / "policy.json")
@@ -177,8 +211,9 @@ class TestShipped:
         policy = Policy.load(name)
         env.reset(benchmark=kernel_uri("sha256"))
         choice = policy.play(env)
+        assert choice.cost <= min(level_costs(env).values())
         assert choice.cost < env.observation["IrInstructionCountOz"]
-        assert choice.tried <= MOST_PASSES[name]
+        assert choice.tried <= MOST_PASSES[name] + sum(map(len, LEVELS))
         assert env.validate().okay()
 
     @pytest.mark.parametrize("name", SHIPPED)

@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 # Busy machines take their time. Only failures come to this limit.
-_MAX_SECONDS = 100
+_MAX_SECONDS = 300
 
 
 def is_running(pid: int) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from compiler_gym.cli.compiled_units import Compiled, compiled_unit
 from compiler_gym.cli.kept_objects import digest_of, find_objects
@@ -22,6 +23,7 @@ from compiler_gym.cli.linked_files import (
 )
 from compiler_gym.cli.lock_file import Entry, Key, LockFile
 from compiler_gym.cli.project_build import run_build, started, why_check_fails
+from compiler_gym.cli.relinking import link_of
 from compiler_gym.cli.unit_searches import Begun, UnitSearches
 from compiler_gym.cli.wrapper_settings import (
     DROP_WEAK_SYMBOLS,
@@ -61,6 +63,7 @@ class BuildTree:
         self._may_drop_weak = may_drop_weak
         self._copies: Counter[str] = Counter()
         self._placed: dict[Key, Decisions] = {}
+        self._links: list[dict[str, Any]] = []
 
     def compile(self) -> int:
         """Builds without decisions, and records the units. Returns the exit code of the build."""
@@ -68,7 +71,9 @@ class BuildTree:
         notes.mkdir()
         since = notes.stat().st_mtime_ns  # By the clock of files, which is behind others.
         code = run_build(self._words, self._with_clang(notes))
-        recorded = [json.loads(path.read_text()) for path in sorted(notes.iterdir())]
+        read = [json.loads(path.read_text()) for path in sorted(notes.iterdir())]
+        recorded = [note for note in read if "key" in note]
+        self._links = [note for note in read if "key" not in note]
         for note, place in zip(recorded, find_objects(recorded), strict=True):
             if place is None:
                 self.lost.append(note["key"][0])
@@ -77,7 +82,7 @@ class BuildTree:
             self.units.append(unit)
             shutil.copyfile(unit.output, self._copy(unit, {}))
         self.units.sort(key=lambda unit: (-unit.code, unit.key, unit.output))
-        files = elf_files(roots_of({note["folder"] for note in recorded}), since)
+        files = elf_files(roots_of({note["folder"] for note in read}), since)
         self.linked = measured(files.linked)
         self._copies = shared_groups(files.objects)
         return code
@@ -110,6 +115,34 @@ class BuildTree:
     def worse_files(self) -> list[Path]:
         """Returns the linked files that are larger than clang's, or lack exported symbols."""
         return worse_files(self.linked, self.linked_now(), self._may_drop_weak)
+
+    def relinked(self, files: Sequence[Path]) -> Callable[[Mapping[Key, Decisions]], bool] | None:
+        """Returns what links files again, and says whether none of them is worse than clang's.
+
+        It takes object files that were made before, and compiles nothing. Where one is missing, or
+        linking fails, it says no. None if it is not known how the build has linked one of them.
+
+        Args:
+            files: The linked files, which have the placed object files.
+        """
+        folder = self._work / "members"
+        folder.mkdir(exist_ok=True)
+        objects = [unit.output for unit in self.units]
+        links = {path: link_of(path, self._links, objects, folder) for path in files}
+
+        def are_no_worse(decisions: Mapping[Key, Decisions]) -> bool:
+            copies = {
+                unit.output: self._copy(unit, decisions.get(unit.key, {})) for unit in self.units
+            }
+            if not all(path.exists() for path in copies.values()):
+                return False
+            for path, link in links.items():
+                size = link and link.size(copies)
+                if not size or size.is_worse(self.linked[path], self._may_drop_weak):
+                    return False
+            return True
+
+        return are_no_worse if all(links.values()) else None
 
     def search(
         self, searches: UnitSearches, seconds: float | None, watch: Callable[[Begun], None]

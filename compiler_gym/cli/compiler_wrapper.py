@@ -94,6 +94,8 @@ def main(driver: str, words: Sequence[str]) -> int:
         note = f"error: {error}"
     else:
         return _compile(driver, command)
+    if os.environ.get(RECORD) and "-c" not in words:
+        _write_note(_note(driver, words))
     log("clang", note=f"{note}: {shlex.join(words)}")
     sys.stderr.flush()
     for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them.
@@ -243,18 +245,23 @@ def _record(driver: str, command: UnitCommand, seconds: float) -> None:
     if _status(output) is None or is_probe(output):
         return
     key = key_of(settings.lock_path().parent, command.source, command.options)
-    note: dict[str, Any] = {
+    about = {"output": str(output), "digest": digest_of(output), "seconds": seconds, "key": key}
+    _write_note(_note(driver, command.words) | about)
+
+
+def _note(driver: str, words: Sequence[str]) -> dict[str, Any]:
+    """Returns what is recorded of a command of clang."""
+    return {
         "driver": driver,
-        "words": command.words,
+        "words": [*words],
         "folder": os.getcwd(),
-        "output": str(output),
-        "digest": digest_of(output),
-        "seconds": seconds,
         "environment": {**os.environ},
-        "key": key,
     }
+
+
+def _write_note(note: dict[str, Any]) -> None:
     # Builds may compile several sources to the same file, and move it each time.
-    facts = json.dumps([str(output), os.getcwd(), *command.words])
-    name = hashlib.sha256(facts.encode()).hexdigest()
+    facts = json.dumps([note.get("output"), note["folder"], *note["words"]])
+    name = hashlib.sha256(facts.encode(errors="surrogateescape")).hexdigest()
     with atomic_file_write(Path(os.environ[RECORD], name), fileobj=True, mode="w") as file:
         json.dump(note, file)

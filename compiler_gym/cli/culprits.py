@@ -66,25 +66,37 @@ class Culprits:
     def _not_worse(self, decisions: dict[Key, Decisions]) -> dict[Key, Decisions]:
         """Returns decisions without those of units that make a linked file worse."""
         while files := self._worse(decisions):
-            keys = [key for key, each in decisions.items() if each]
             names = ", ".join(map(str, files))
-            if not keys:
+            if not any(decisions.values()):
                 say(f"{names}: larger without any decisions, too: does each build make the same?")
                 break
             say(f"{names} would be larger, or lose exported symbols: looking for the unit")
-            found = self._making_worse(decisions, keys)
+            found = self._least_to_take_back(decisions, files)
             say(f"taking clang's object files of {' and '.join(key[0] for key in found)}")
             self.taken_back += found
             decisions = decisions | {key: {} for key in found}
         return decisions
 
-    def _making_worse(self, decisions: Mapping[Key, Decisions], keys: Sequence[Key]) -> list[Key]:
-        """Returns a smallest set of units that makes a linked file worse."""
-        return _last(keys, lambda some: self._makes_worse({k: decisions[k] for k in some}))
+    def _least_to_take_back(
+        self, decisions: Mapping[Key, Decisions], files: Sequence[Path]
+    ) -> list[Key]:
+        """Returns a set of units without whose decisions the linked files are no worse.
 
-    def _makes_worse(self, decisions: Mapping[Key, Decisions]) -> bool:
+        No part of it is enough. Large units keep their decisions if possible.
+        """
+
+        def without(some: Sequence[Key]) -> Mapping[Key, Decisions]:
+            return {**decisions, **{key: {} for key in some}}
+
+        keys = [key for key, each in decisions.items() if each]
+        relinked = self._tree.relinked(files)
+        is_known = relinked and not relinked(without([])) and relinked(without(keys))
+        is_good = relinked if relinked and is_known else self._is_no_worse
+        return _last(keys, lambda some: is_good(without(some)))
+
+    def _is_no_worse(self, decisions: Mapping[Key, Decisions]) -> bool:
         try:
-            return bool(self._worse(decisions))
+            return not self._worse(decisions)
         except ChildProcessError:
             return False
 
@@ -146,9 +158,9 @@ class Culprits:
         return self._built[1]
 
 
-def _last(items: Sequence[T], is_wrong: Callable[[list[T]], bool]) -> list[T]:
-    """Returns a smallest part of a wrong list that is still wrong."""
-    return [[*items], *reductions(items, is_wrong)][-1]
+def _last(items: Sequence[T], holds: Callable[[list[T]], bool]) -> list[T]:
+    """Returns a smallest part of a list for which something still holds."""
+    return [[*items], *reductions(items, holds)][-1]
 
 
 def say(text: str) -> None:

@@ -188,7 +188,8 @@ def fixture_planted(folder, monkeypatch):
     return folder
 
 
-def test_a_unit_that_makes_the_program_larger_is_taken_back(run, planted):
+@pytest.mark.parametrize("link", ["$(CC)", str(llvm_tools.clang_path())])
+def test_a_unit_that_makes_the_program_larger_is_taken_back(run, planted, link):
     # The object file is smaller, but what it calls is in an archive that is not linked otherwise.
     (planted / "big.txt").write_text(
         "char table[5000] = {1};\n" + (planted / "unit3.c").read_text().replace("_3", "_big")
@@ -203,9 +204,17 @@ def test_a_unit_that_makes_the_program_larger_is_taken_back(run, planted):
             for name in ("unit", "more")
         )
     )
-    makefile = (planted / "Makefile").read_text()
-    (planted / "Makefile").write_text(makefile.replace("$^ -o", "$^ libbig.a -o"))
+    (planted / "Makefile").write_text(
+        "program: main.o unit0.o libunits.a\n\techo >> builds\n"
+        f"\t{link} main.o unit0.o -L. -lunits libbig.a -o $@\n"
+        "libunits.a: unit1.o unit2.o unit3.o\n\tar rcs $@ $^\n"
+        "%.o: %.c\n\t$(CC) -Oz -c $< -o $@\n"
+    )
     done = run("build", "--evaluations", "3", *CHECK, *MAKE)
+    # Where the command is known that links the program, only that is repeated to find the unit:
+    # the builds are those with clang, with all decisions, and without those of the unit.
+    builds = (planted / "builds").read_text().count("\n")
+    assert builds == 3 if link == "$(CC)" else builds > 3
     assert "program would be larger, or lose exported symbols: looking" in done.stderr
     assert "taking clang's object files of unit3.c\n" in done.stderr
     said = "As clang makes it, since a linked file is larger otherwise: unit3.c"

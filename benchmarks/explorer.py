@@ -18,10 +18,11 @@ from rich.table import Table
 from benchmarks.machine import cpu_seconds, describe_machine, load_average
 from benchmarks.programs import PROGRAMS, check_sizes
 from compiler_gym.envs.llvm import make_benchmark, make_benchmark_from_source
+from compiler_gym.envs.workbench import COSTS
 from compiler_gym.explorer import jobs, messages
 from compiler_gym.explorer.limits import LOCAL
 from compiler_gym.explorer.server import PAGE, ExplorerServer
-from compiler_gym.explorer.workbench import COSTS, Workbench
+from compiler_gym.explorer.workbench import Workbench
 
 PASSES = (
     "sroa", "early-cse", "simplifycfg", "instcombine", "loop-rotate", "licm", "indvars", "gvn",

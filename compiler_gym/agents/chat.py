@@ -160,7 +160,7 @@ def _reason(bench: Workbench, before: int) -> str:
     change = (
         "changes no count" if not saved else f"saves {saved}" if saved > 0 else f"adds {-saved}"
     )
-    remarks = [text for _, text, _ in bench.remarks_of(bench.passes) if ": passed: " in text]
+    remarks = [text for _, text, _ in bench.remarks_of_last_pass() if ": passed: " in text]
     said = "".join(f" {text}." for text in remarks[:_REMARKS])
     return f"{bench.description_of(name)} Here it {change} instructions.{said}"
 

@@ -3,12 +3,10 @@
 import atexit
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Literal
 
 from cachetools import LRUCache
 
@@ -20,13 +18,12 @@ from compiler_gym.agents.verify import Verdict
 from compiler_gym.datasets import Benchmark
 from compiler_gym.envs.llvm.llvm_command_line import short_name
 from compiler_gym.envs.llvm.llvm_env import LlvmEnv
-from compiler_gym.errors import BenchmarkInitError, ServiceError
+from compiler_gym.envs.workbench import KeptStates, Objective, Sessions, closed_on_error
+from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.explorer import limits as explorer_limits
 from compiler_gym.explorer.commands import Tools
 from compiler_gym.service.transport.connection_opts import ConnectionOpts
 from compiler_gym.util.processors import processors
-
-Objective = Literal["instructions", "bytes", "cycles"]
 
 FunctionRow = tuple[str, int, int, int, int]
 """The name, instructions, blocks, loops and depth of loops of a function."""
@@ -104,17 +101,14 @@ class Compiler:
         flags = [f"--session_memory_mib={limits.session_mib}"]
         env = compiler_gym.make("llvm-v0", connection_settings=ConnectionOpts(script_args=flags))
         assert isinstance(env, LlvmEnv)
-        self._factory = env
+        self._sessions = Sessions(env)
         self._lock = threading.Lock()
-        try:
-            env.reset()
-        except BaseException:
-            env.close()
-            raise
         self.action_space = env.action_space
         self._right: LRUCache[tuple[str, ...], Verdict] = LRUCache(_MAX_VERDICTS)
         self._running: dict[tuple[str, ...], threading.Event] = {}
-        self._originals: OrderedDict[str, Original] = OrderedDict()
+        self._originals: KeptStates[str, Original] = KeptStates(
+            _MAX_KEPT_INSTRUCTIONS, lambda original: original.measured.costs["instructions"]
+        )
         self._last_call = 0.0
         self._background = ThreadPoolExecutor(processors(), "compiler")
         self.pass_names = [short_name(self.action_space, name) for name in self.action_space.names]
@@ -123,9 +117,8 @@ class Compiler:
     def close(self) -> None:
         """Ends the service, and all sessions with it."""
         self._background.shutdown(cancel_futures=True)
-        while self._originals:
-            self._originals.popitem()[1].env.close()
-        self._factory.close()
+        self._originals.clear()
+        self._sessions.close()
 
     def is_verified(self, key: tuple[str, ...]) -> bool:
         """Returns true if :meth:`verified` has a cached success."""
@@ -202,19 +195,13 @@ class Compiler:
             AgentError: If the program cannot be used.
             Exception: Any error of ``check_ir``.
         """
-        key = benchmark if isinstance(benchmark, str) else str(benchmark.uri)
-        with self._lock:
-            original = self._originals.get(key) if keep else None
-            if original is not None:
-                self._originals.move_to_end(key)
-                try:
-                    return replace(original, env=original.env.fork())
-                except ServiceError:  # Its process has died.
-                    self._originals.pop(key).env.close()
-        opened = self._opened(benchmark, seconds, check_ir)
-        if keep:
-            self._keep(key, opened)
-        return opened
+        if not keep:
+            return self._opened(benchmark, seconds, check_ir)
+        return self._originals.call(
+            str(benchmark if isinstance(benchmark, str) else benchmark.uri),
+            lambda: self._opened(benchmark, seconds, check_ir),
+            lambda original: replace(original, env=original.env.fork()),
+        )
 
     def _opened(
         self,
@@ -222,45 +209,15 @@ class Compiler:
         seconds: float,
         check_ir: Callable[[str], None] | None,
     ) -> Original:
-        with self._lock:
-            try:
-                env = self._factory.fork()
-            except ServiceError:  # Its process has died.
-                self._factory.reset()
-                env = self._factory.fork()
         try:
-            env.reset(
-                benchmark=benchmark, observation_space=None, reward_space=None, timeout=seconds
-            )
-            instructions, ir = env.observation.observe(["IrInstructionCount", "Ir"])
-            if check_ir is not None:
-                check_ir(ir)
+            env = self._sessions.begin(benchmark, seconds)
+            with closed_on_error(env):
+                instructions, ir = env.observation.observe(["IrInstructionCount", "Ir"])
+                if check_ir is not None:
+                    check_ir(ir)
         except (BenchmarkInitError, LookupError, ValueError, OSError) as error:
-            env.close()
             raise AgentError(f"The program cannot be used: {text_of(error)}") from error
-        except BaseException:
-            env.close()
-            raise
         return Original(env, kept_symbols(ir), Measurements({"instructions": int(instructions)}))
-
-    def _keep(self, key: str, opened: Original) -> None:
-        """Keeps a copy of a program, and drops those that were not used for the longest time."""
-        kept = replace(opened, env=opened.env.fork())
-        with self._lock:
-            before = self._originals.pop(key, None)
-            self._originals[key] = kept
-            dropped = [before] if before is not None else []
-            total = sum(map(_instructions, self._originals.values()))
-            while total > _MAX_KEPT_INSTRUCTIONS:
-                _, oldest = self._originals.popitem(last=False)
-                total -= _instructions(oldest)
-                dropped.append(oldest)
-        for each in dropped:
-            each.env.close()
-
-
-def _instructions(original: Original) -> int:
-    return original.measured.costs["instructions"]
 
 
 _start_lock = threading.Lock()

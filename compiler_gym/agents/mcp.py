@@ -27,9 +27,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 import compiler_gym
 from compiler_gym.agents.compiler import Compiler
 from compiler_gym.agents.limits import Limits
-from compiler_gym.agents.problems import AgentError, text_of
+from compiler_gym.agents.problems import AgentError
 from compiler_gym.agents.workbench import TOOLS, Workbench
-from compiler_gym.errors import ServiceError
 from compiler_gym.explorer.access import guarded
 from compiler_gym.explorer.limits import LOCAL
 
@@ -148,13 +147,9 @@ def _tool(benches: Workbenches, name: str) -> FunctionTool:
     def call(**arguments: Any) -> str:
         bench = benches.of(get_context().session_id)
         try:
-            return str(getattr(bench, name)(**arguments))
+            return bench.call(name, **arguments)
         except AgentError as error:
             raise ToolError(str(error), log_level=logging.DEBUG) from error
-        except ServiceError as error:
-            raise ToolError(
-                f"The compiler failed: {text_of(error)[:300]}. Call open_program to start again"
-            ) from error
 
     description, arguments = _documentation(method)
     hints = get_type_hints(method, include_extras=True)

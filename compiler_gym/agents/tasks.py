@@ -208,9 +208,6 @@ class Episode:
             text = self._call(tool, arguments)
         except AgentError as error:
             text, is_error = f"Error: {error}", True
-        except ServiceError as error:
-            self.bench.restore()
-            text, is_error = f"Error: the compiler failed: {text_of(error)[:300]}. Try again", True
         if self.reward is None and self.calls >= self.budget.calls:
             text = f"{text}\n{self.submit()}"
         return Answer(text, self.reward, is_error)
@@ -221,10 +218,9 @@ class Episode:
         if tool == "submit":
             return self.submit()
         try:
-            answer: str = getattr(self.bench, tool)(**arguments)
+            return self.bench.call(tool, **arguments)
         except TypeError as error:
             raise AgentError(f"expected the arguments of {tool}: {error}") from error
-        return answer
 
     def submit(self) -> str:
         """Verifies the program, and ends the episode with the reward."""

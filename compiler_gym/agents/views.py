@@ -1,15 +1,16 @@
 """Tools of the workbench that look at the program."""
 
 from collections import Counter
-from collections.abc import Sequence
 from typing import Literal
 
-from compiler_gym.agents.compiler import FunctionRow, Objective
+from compiler_gym.agents.compiler import FunctionRow
 from compiler_gym.agents.problems import AgentError
 from compiler_gym.agents.programs import object_file
 from compiler_gym.agents.texts import blocks_of, function_text, page, table
-from compiler_gym.agents.workspace import COSTS, LEVELS, Branch, Workspace
+from compiler_gym.agents.workspace import LEVELS, Variant, Workspace
 from compiler_gym.envs.llvm.display import diff_of_ir
+from compiler_gym.envs.llvm.llvm_env import LlvmEnv
+from compiler_gym.envs.workbench import COSTS, Objective
 from compiler_gym.tuning.size.object_file import read_object
 from compiler_gym.util.shell_format import plural
 
@@ -31,7 +32,7 @@ class ProgramViews(Workspace):
         with self._lock:
             branch = self._branch()
             if length == "ir":
-                return self._page(branch.env.ir, offset)
+                return self._page(self._ir(branch), offset)
             if length == "summary":
                 return page(self._summary(branch), self.limits.summary_characters, offset)
             if length != "detail":
@@ -44,7 +45,7 @@ class ProgramViews(Workspace):
             ]
             return self._page("\n\n".join(parts), offset)
 
-    def _summary(self, branch: Branch) -> str:
+    def _summary(self, branch: Variant) -> str:
         assert self._program is not None
         last = f", the last {branch.passes[-1]}" if branch.passes else ""
         counts = self._functions(branch)
@@ -67,7 +68,7 @@ class ProgramViews(Workspace):
             self._measure_costs(branch)
             rows: list[tuple[object, ...]] = [("cost", "now", "-O0", "-O3", "-Oz", "now to -Oz")]
             for objective in COSTS:
-                now = branch.measured.costs[objective]
+                now = self._cost(branch, objective)
                 o0, o3, oz = (self._baselines[objective, level] for level in LEVELS)
                 rows.append((objective, now, o0, o3, oz, versus(now, oz)))
             return table(rows)
@@ -82,8 +83,7 @@ class ProgramViews(Workspace):
         with self._lock:
             branch = self._branch()
             if objective == "bytes":
-                with object_file(branch.env) as path:
-                    sizes = sorted(read_object(path).functions.items(), key=lambda each: -each[1])
+                sizes = sorted(branch.call(_code_sizes).items(), key=lambda each: -each[1])
                 return self._page(table([("function", "bytes"), *sizes]), offset)
             if objective != "instructions":
                 raise AgentError(f"expected objective 'instructions' or 'bytes', got {objective!r}")
@@ -99,7 +99,7 @@ class ProgramViews(Workspace):
             offset: The number of characters to skip, as an earlier answer said.
         """
         with self._lock:
-            return self._page(function_text(self._branch().env.ir, function), offset)
+            return self._page(function_text(self._ir(self._branch()), function), offset)
 
     def control_flow(self, function: str, offset: int = 0) -> str:
         """Summarises the control flow of one function: a line for each basic block.
@@ -109,7 +109,7 @@ class ProgramViews(Workspace):
             offset: The number of characters to skip, as an earlier answer said.
         """
         with self._lock:
-            text = function_text(self._branch().env.ir, function)
+            text = function_text(self._ir(self._branch()), function)
             rows = []
             for block in blocks_of(text):
                 common = ", ".join(f"{count} {name}" for name, count in block.opcodes.most_common())
@@ -128,9 +128,9 @@ class ProgramViews(Workspace):
         with self._lock:
             branch = self._branch()
             self._check_count(branch, count)
-            with self._earlier(branch, len(branch.passes) - count) as fork:
-                before = fork.ir
-            after = branch.env.ir
+            with branch.earlier(len(branch.steps) - count) as earlier:
+                before = earlier.ir
+            after = self._ir(branch)
             if function:
                 after = function_text(after, function)
                 before = function_text(before, function)
@@ -148,7 +148,7 @@ class ProgramViews(Workspace):
             branch = self._branch()
             if not branch.passes:
                 return "No remarks: no pass has been applied yet"
-            rows = self.remarks_of(branch.passes)
+            rows = self.remarks_of_last_pass()
             chosen = [
                 (count, text) for name, text, count in rows if not function or name == function
             ]
@@ -157,13 +157,13 @@ class ProgramViews(Workspace):
             lines = [f"{count} x {text}" if count > 1 else text for count, text in chosen]
             return self._page(f"remarks of {branch.passes[-1]}:\n" + "\n".join(lines), offset)
 
-    def remarks_of(self, passes: Sequence[str]) -> list[tuple[str, str, int]]:
-        """Returns the remarks of the last of some passes: function, text, and how often it came."""
+    def remarks_of_last_pass(self) -> list[tuple[str, str, int]]:
+        """Returns the remarks of the last pass: function, text, and how often it came."""
         with self._lock:
-            branch = self._branch()
-            with self._earlier(Branch(branch.env, [*passes]), len(passes) - 1) as fork:
-                (found,), _, done, _ = fork.multistep(
-                    self._numbers(passes[-1:]),
+            steps = self._branch().steps
+            with self._branch().earlier(len(steps) - 1) as earlier:
+                (found,), _, done, _ = earlier.multistep(
+                    [steps[-1].action],
                     observation_spaces=["Remarks"],
                     timeout=self.limits.step_seconds,
                 )
@@ -176,10 +176,13 @@ class ProgramViews(Workspace):
                 for (function, kind, _, message), count in counts.items()
             ]
 
-    def _functions(self, branch: Branch) -> list[FunctionRow]:
+    def _ir(self, branch: Variant) -> str:
+        return branch.call(lambda env: env.ir)
+
+    def _functions(self, branch: Variant) -> list[FunctionRow]:
         """Returns a row for each function with a body."""
         if branch.measured.functions is None:
-            found = branch.env.observation["FunctionProperties"]
+            (found,) = branch.observe("FunctionProperties")
             keys = ("TotalInstructionCount", "BasicBlockCount", "TopLevelLoopCount", "MaxLoopDepth")
             numbers = zip(*([int(each) for each in found[key]] for key in keys), strict=True)
             branch.measured.functions = [
@@ -188,6 +191,12 @@ class ProgramViews(Workspace):
                 if row[1]
             ]
         return branch.measured.functions
+
+
+def _code_sizes(env: LlvmEnv) -> dict[str, int]:
+    """Returns the bytes of machine code of each function."""
+    with object_file(env) as path:
+        return read_object(path).functions
 
 
 def versus(cost: int, other: int) -> str:

@@ -2,9 +2,9 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Literal
+from contextlib import closing
+from typing import Any, Literal
 
-from compiler_gym.agents.compiler import Objective
 from compiler_gym.agents.problems import AgentError, text_of
 from compiler_gym.agents.programs import (
     SUITE,
@@ -19,8 +19,9 @@ from compiler_gym.agents.programs import (
 from compiler_gym.agents.texts import table
 from compiler_gym.agents.verify import Verdict, verify
 from compiler_gym.agents.views import ProgramViews, versus
-from compiler_gym.agents.workspace import Branch
+from compiler_gym.agents.workspace import Variant
 from compiler_gym.envs.llvm.llvm_env import LlvmEnv
+from compiler_gym.envs.workbench import ActionFailed, Objective
 from compiler_gym.errors import ServiceError
 from compiler_gym.util.shell_format import plural
 
@@ -45,6 +46,26 @@ class Workbench(ProgramViews):
         may_run: Whether the program may be run, to compare what it prints.
         pass_budget: The total number of passes that may be run; None for no limit.
     """
+
+    def call(self, tool: str, /, **arguments: Any) -> str:
+        """Calls a tool by its name. If the session was lost, another one has the same program.
+
+        Args:
+            tool: One of :data:`TOOLS`.
+            **arguments: Its arguments.
+
+        Raises:
+            AgentError: If the tool or the compiler fails.
+        """
+        try:
+            return str(getattr(self, tool)(**arguments))
+        except (ServiceError, ActionFailed) as error:
+            problem = f"the compiler failed: {text_of(error)[:300]}"
+            try:
+                self.restore()
+            except Exception as again:
+                raise AgentError(f"{problem}. Call open_program to start again") from again
+            raise AgentError(f"{problem}. Try again") from error
 
     # ----------------------------------------------------------------------------------------------
     # Tools: programs.
@@ -152,10 +173,9 @@ class Workbench(ProgramViews):
             branch = self._branch()
             before = self._cost(branch, "instructions")
             rows: list[tuple[object, ...]] = [("pass", "changed", "instructions")]
-            steps = self._apply(branch, passes)
-            for step in steps:
+            for step in self._apply(branch, passes):
                 rows.append((step.name, "yes" if step.has_changed else "no", step.instructions))
-            after = steps[-1].instructions if steps else before
+            after = self._cost(branch, "instructions")
             return self._page(
                 f"{table(rows)}\ninstructions: {before} before, {after} now "
                 f"({versus(after, before)})"
@@ -170,8 +190,7 @@ class Workbench(ProgramViews):
         with self._lock:
             branch = self._branch()
             self._check_count(branch, count)
-            del branch.passes[len(branch.passes) - count :]
-            self._replay(branch)
+            branch.undo(count)
             return self.describe()
 
     def try_sequences(
@@ -224,14 +243,13 @@ class Workbench(ProgramViews):
             return self._page(text)
 
     def _tried(
-        self, branch: Branch, sequences: Sequence[Sequence[str]], objective: Objective
+        self, branch: Variant, sequences: Sequence[Sequence[str]], objective: Objective
     ) -> Iterator[tuple[int, list[str], int | None, int, str]]:
         """Yields the number, the passes, the lowest cost, after how many passes, and the error."""
         deadline = time.monotonic() + self.limits.call_seconds
         for number, sequence in enumerate(sequences):
             names = [*sequence]
-            with branch.env.fork() as fork:
-                trial = branch.copy(fork)
+            with closing(branch.fork()) as trial:
                 best, length = self._cost(trial, objective), 0
                 try:
                     for index, name in enumerate(names, start=1):
@@ -243,7 +261,7 @@ class Workbench(ProgramViews):
                             cost = self._cost(trial, objective)
                             if cost < best:
                                 best, length = cost, index
-                except (AgentError, ServiceError) as error:
+                except (ActionFailed, AgentError, ServiceError) as error:
                     yield number, names, None, 0, text_of(error)
                     continue
             yield number, names, best, length, ""
@@ -268,7 +286,7 @@ class Workbench(ProgramViews):
                 raise AgentError(
                     f"expected at most {self.limits.branches} branches; drop one with drop_branch"
                 )
-            self._branches[name] = branch.copy(branch.env.fork())
+            self._branches[name] = branch.fork()
             self._current = name
             return self.branches()
 
@@ -293,7 +311,7 @@ class Workbench(ProgramViews):
             self._known_branch(name)
             if name == self._current:
                 raise AgentError(f"{name!r} is the current branch: call switch_branch first")
-            self._branches.pop(name).env.close()
+            self._branches.pop(name).close()
             return self.branches()
 
     def branches(self) -> str:
@@ -359,7 +377,7 @@ class Workbench(ProgramViews):
         if not program.is_own:
             self._compiler.in_background(lambda: self._verify_now(branch, program, passes))
 
-    def _verify_now(self, branch: Branch, program: OpenedProgram, passes: list[str]) -> None:
+    def _verify_now(self, branch: Variant, program: OpenedProgram, passes: list[str]) -> None:
         """Verifies a branch, unless it has changed or its program is known to be right."""
         with self._lock:
             if self._to_verify is not passes or branch.passes != passes:
@@ -382,7 +400,7 @@ class Workbench(ProgramViews):
         may_run = self._may_run and (not self._program.is_own or "main" in symbols)
         return lambda env: verify(env, symbols, may_run, seconds, repeat_with_opt)
 
-    def _verdict_key(self, branch: Branch, repeat_with_opt: bool = False) -> tuple[str, ...]:
+    def _verdict_key(self, branch: Variant, repeat_with_opt: bool = False) -> tuple[str, ...]:
         """Returns a key that only equal programs with equal checks have."""
         assert self._program is not None
         flags = str(self._may_run), str(repeat_with_opt)
@@ -420,7 +438,7 @@ class Workbench(ProgramViews):
                 return branch.env.commandline()
             if format == "python":
                 return python_program(self._program, branch.passes)
-            size = write_file(branch.env, self._root, format, file)
+            size = branch.call(lambda env: write_file(env, self._root, format, file))
             return f"wrote {file}, {size} bytes"
 
 

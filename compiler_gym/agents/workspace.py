@@ -4,26 +4,33 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from compiler_gym.agents.compiler import Compiler, Measurements, Objective
+from typing_extensions import override
+
+from compiler_gym.agents.compiler import Compiler, Measurements
 from compiler_gym.agents.limits import Limits
 from compiler_gym.agents.problems import AgentError
 from compiler_gym.agents.programs import OpenedProgram
 from compiler_gym.agents.texts import page
 from compiler_gym.envs.llvm.llvm_env import LlvmEnv
+from compiler_gym.envs.workbench import (
+    COSTS,
+    ActionFailed,
+    Branch,
+    Objective,
+    Step,
+    apply_actions,
+)
 from compiler_gym.errors.nearest_names import did_you_mean
 from compiler_gym.explorer.messages import ExplorerError
 from compiler_gym.explorer.sources import check_assembly
 
-COSTS: dict[Objective, tuple[str, str]] = {
-    "instructions": ("IrInstructionCount", "IrInstructionCount"),
-    "bytes": ("ObjectTextSizeBytes", "ObjectTextSize"),
-    "cycles": ("CyclesEstimate", "CyclesEstimate"),
+BASELINES: dict[Objective, str] = {
+    objective: name.removesuffix("Bytes") for objective, name in COSTS.items()
 }
-"""The observation of each objective, and the prefix of the observations of its baselines."""
+"""The prefix of the observations of each objective's baselines."""
 
 LEVELS = ("O0", "O3", "Oz")
 """The levels of clang whose costs are the baselines."""
@@ -31,32 +38,31 @@ LEVELS = ("O0", "O3", "Oz")
 _MAIN = "main"
 
 
-@dataclass
-class Branch:
-    """A variant of the program.
+class Variant(Branch[LlvmEnv]):
+    """A variant of the program, with the measurements of its current state.
+
+    Args:
+        env: The environment, in the state of the program.
+        measured: The measurements of the program.
+        seconds: The time limit for repeating all passes.
 
     Attributes:
-        env: The environment that holds it.
-        passes: The passes so far.
         measured: The measurements of the current state.
     """
 
-    env: LlvmEnv
-    passes: list[str] = field(default_factory=list)
-    measured: Measurements = field(default_factory=Measurements)
+    def __init__(self, env: LlvmEnv, measured: Measurements, seconds: float):
+        super().__init__(env, seconds)
+        self.measured = measured
 
-    def copy(self, env: LlvmEnv) -> "Branch":
-        """Returns a branch in the same state, which a fork of the environment holds."""
-        return Branch(env, [*self.passes], self.measured)
+    @property
+    def passes(self) -> list[str]:
+        """The passes so far."""
+        return [step.name for step in self.steps]
 
-
-@dataclass(frozen=True)
-class Step:
-    """The effect of a pass: its name, whether it changed anything, and the IR instructions left."""
-
-    name: str
-    has_changed: bool
-    instructions: int
+    @override
+    def restore(self) -> None:
+        self.measured = Measurements()
+        super().restore()
 
 
 class Workspace:
@@ -90,7 +96,7 @@ class Workspace:
         self._baselines: dict[tuple[Objective, str], int] = {}
         # The passes of the state that is to be verified in the background.
         self._to_verify: list[str] | None = None
-        self._branches: dict[str, Branch] = {}
+        self._branches: dict[str, Variant] = {}
         self._current = _MAIN
 
     def close(self) -> None:
@@ -98,7 +104,7 @@ class Workspace:
         with self._lock:
             self._to_verify = None
             for branch in self._branches.values():
-                branch.env.close()
+                branch.close()
             self._branches.clear()
             self._program = None
             self._current = _MAIN
@@ -122,7 +128,7 @@ class Workspace:
         self._program = program
         self._symbols = opened.symbols
         self._baselines = opened.baselines
-        self._branches[_MAIN] = Branch(opened.env, measured=opened.measured)
+        self._branches[_MAIN] = Variant(opened.env, opened.measured, self.limits.call_seconds)
 
     def _check_size(self, instructions: int) -> None:
         if instructions > self.limits.instructions:
@@ -147,8 +153,7 @@ class Workspace:
     def restore(self) -> None:
         """Restores the current branch in a new session, after the old one was lost."""
         with self._lock:
-            branch = self._branch()
-            self._replay(branch)
+            self._branch().restore()
 
     def short_name(self, name: str) -> str:
         """Returns the shortest name of a pass: ``sroa`` of ``function(sroa)``."""
@@ -174,23 +179,24 @@ class Workspace:
         with self._lock:
             return self._baseline(self._branch(), objective, level)
 
-    def _branch(self) -> Branch:
+    def _branch(self) -> Variant:
         if self._program is None:
             raise AgentError("There is no program yet: call open_program first, e.g. name='sha256'")
         return self._branches[self._current]
 
-    def _cost(self, branch: Branch, objective: Objective) -> int:
-        costs = branch.measured.costs
-        if objective not in costs:
-            costs[objective] = int(branch.env.observation[COSTS[objective][0]])
-        return costs[objective]
+    def _cost(self, branch: Variant, objective: Objective) -> int:
+        if objective not in branch.measured.costs:
+            (cost,) = branch.observe(COSTS[objective])
+            branch.measured.costs[objective] = int(cost)
+        return branch.measured.costs[objective]
 
-    def _ir_sha1(self, branch: Branch) -> str:
+    def _ir_sha1(self, branch: Variant) -> str:
         if branch.measured.ir_sha1 is None:
-            branch.measured.ir_sha1 = branch.env.ir_sha1
+            (sha1,) = branch.observe("IrSha1")
+            branch.measured.ir_sha1 = str(sha1)
         return branch.measured.ir_sha1
 
-    def _measure_costs(self, branch: Branch) -> None:
+    def _measure_costs(self, branch: Variant) -> None:
         """Measures all costs and baselines that are not known yet, in one call of the session."""
         costs = [each for each in COSTS if each not in branch.measured.costs]
         baselines = [
@@ -199,21 +205,21 @@ class Workspace:
             for level in LEVELS
             if (each, level) not in self._baselines
         ]
-        names = [COSTS[each][0] for each in costs]
-        names += [f"{COSTS[each][1]}{level}" for each, level in baselines]
+        names = [COSTS[each] for each in costs]
+        names += [f"{BASELINES[each]}{level}" for each, level in baselines]
         if names:
-            values = [int(each) for each in branch.env.observation.observe(names)]
+            values = [int(each) for each in branch.observe(*names)]
             branch.measured.costs.update(zip(costs, values[: len(costs)], strict=True))
             self._baselines.update(zip(baselines, values[len(costs) :], strict=True))
 
-    def _baseline(self, branch: Branch, objective: Objective, level: str) -> int:
+    def _baseline(self, branch: Variant, objective: Objective, level: str) -> int:
         key = objective, level
         if key not in self._baselines:
-            name = f"{COSTS[objective][1]}{level}"
-            self._baselines[key] = int(branch.env.observation[name])
+            (cost,) = branch.observe(f"{BASELINES[objective]}{level}")
+            self._baselines[key] = int(cost)
         return self._baselines[key]
 
-    def _check_count(self, branch: Branch, count: int) -> None:
+    def _check_count(self, branch: Variant, count: int) -> None:
         if not branch.passes:
             raise AgentError(f"Branch {self._current} has no passes yet: call apply_passes first")
         if not 1 <= count <= len(branch.passes):
@@ -241,7 +247,7 @@ class Workspace:
                 "names"
             ) from error
 
-    def _apply(self, branch: Branch, passes: Sequence[str]) -> list[Step]:
+    def _apply(self, branch: Variant, passes: Sequence[str]) -> list[Step]:
         """Applies passes to a branch, one by one. If one fails, those before it stay applied."""
         self._numbers(passes)
         if len(branch.passes) + len(passes) > self.limits.actions:
@@ -253,7 +259,7 @@ class Workspace:
         deadline = time.monotonic() + self.limits.call_seconds
         return [self._step(branch, name, deadline) for name in passes]
 
-    def _step(self, branch: Branch, name: str, deadline: float) -> Step:
+    def _step(self, branch: Variant, name: str, deadline: float) -> Step:
         self._spend_pass()
         seconds = min(self.limits.step_seconds, deadline - time.monotonic())
         if seconds <= 0:
@@ -261,25 +267,23 @@ class Workspace:
                 f"The passes of one call took longer than {self.limits.call_seconds:g} s. "
                 f"{name} and those after it were not run: apply fewer at a time"
             )
-        (count, stats), _, done, info = branch.env.multistep(
-            self._numbers([name]),
-            observation_spaces=["IrInstructionCount", "PassStats"],
-            timeout=seconds,
-        )
-        if done or int(count) > self.limits.instructions:
-            self._replay(branch)
-            if done:
-                details = " ".join(info.get("error_details", "").split())[:200]
-                raise AgentError(f"{name} failed and was undone: {details}. Use another pass")
+        try:
+            step = branch.step(self._number(name), name, seconds)
+        except ActionFailed as error:
+            details = " ".join(error.details.split())[:200]
+            raise AgentError(
+                f"{name} failed and was undone: {details}. Use another pass"
+            ) from error
+        assert step.instructions is not None
+        if step.instructions > self.limits.instructions:
+            branch.undo()
             raise AgentError(
                 f"{name} made the program larger than {self.limits.instructions:,} instructions "
                 "and was undone. Use another pass"
             )
-        branch.passes.append(name)
-        has_changed = bool(stats["changed"])
-        if has_changed:
-            branch.measured = Measurements({"instructions": int(count)})
-        return Step(name, has_changed, int(count))
+        if step.has_changed:
+            branch.measured = Measurements({"instructions": step.instructions})
+        return step
 
     def _spend_pass(self) -> None:
         if self.pass_budget is not None and self.passes_run >= self.pass_budget:
@@ -288,29 +292,9 @@ class Workspace:
             )
         self.passes_run += 1
 
-    def _replay(self, branch: Branch) -> None:
-        """Begins the episode of a branch again, and applies its passes, which are known to work."""
-        branch.measured = Measurements()
-        self._replay_in(branch.env, branch.passes)
-
-    def _replay_in(self, env: LlvmEnv, passes: Sequence[str]) -> None:
-        env.reset(benchmark=env.benchmark, observation_space=None, reward_space=None)
-        self._repeat(env, passes)
-
     def _repeat(self, env: LlvmEnv, passes: Sequence[str]) -> None:
         if passes:
-            _, _, done, info = env.multistep(
-                self._numbers(passes), timeout=self.limits.call_seconds
-            )
-            if done:
-                raise AgentError(f"The passes failed: {info.get('error_details', '')[:200]}")
-
-    @contextmanager
-    def _earlier(self, branch: Branch, length: int) -> Iterator[LlvmEnv]:
-        """Yields the program after the first passes of a branch."""
-        with branch.env.fork() as fork:
-            self._replay_in(fork, branch.passes[:length])
-            yield fork
+            apply_actions(env, self._numbers(passes), seconds=self.limits.call_seconds)
 
     @contextmanager
     def _copy(self, program: OpenedProgram, passes: Sequence[str]) -> Iterator[LlvmEnv]:

@@ -1,75 +1,29 @@
 """A player of an environment, which records the effect of each step and can undo steps."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from compiler_gym.envs.workbench import INSTRUCTIONS, ActionFailed, Branch, Step
 from compiler_gym.util.sequence_reducer import reductions
 
 if TYPE_CHECKING:
-    from compiler_gym.datasets import Benchmark
     from compiler_gym.envs.compiler_env import CompilerEnv
 
-_COUNT = "IrInstructionCount"
-_COUNT_OZ = "IrInstructionCountOz"
+_COUNT_OZ = f"{INSTRUCTIONS}Oz"
 _HASH = "IrSha1"
 
 
-@dataclass(frozen=True)
-class Step:
-    """The effect of a step.
-
-    Attributes:
-        action: Its action.
-        name: The name of the action.
-        changed: True if it changed the program.
-        reward: Its reward; None without a reward space.
-        count: The number of instructions afterwards; None if unknown.
-    """
-
-    action: int
-    name: str
-    changed: bool
-    reward: float | None
-    count: int | None
-
-
-class Player:
+class Player(Branch["CompilerEnv"]):
     """Plays an episode, and begins others.
 
     Args:
         env: The environment; an episode of it begins.
         program: The benchmark of the episode; None for that of the environment.
-
-    Attributes:
-        env: The environment.
-        steps: The steps of the episode.
-        benchmark: The program of it.
-        has_ended: Whether the last step was the natural end of the episode.
     """
 
     def __init__(self, env: "CompilerEnv", program: Any = None):
-        self.env = env
-        self.steps: list[Step] = []
-        self.benchmark: Benchmark | None = None
-        self.has_ended = False
+        super().__init__(env)
         self.begin(program)
-
-    def begin(self, program: Any = None) -> None:
-        """Begins an episode with a program, by default the current one.
-
-        Raises:
-            Exception: Any error of ``env.reset()``. The current episode continues then.
-        """
-        try:
-            self.env.reset(benchmark=self.benchmark if program is None else program)
-        except Exception:
-            if self.benchmark is not None:
-                self._restore()
-            raise
-        self.benchmark = self.env.benchmark
-        self.steps = []
-        self.has_ended = False
 
     def play(self, action: int) -> Step:
         """Makes a step.
@@ -81,23 +35,10 @@ class Player:
         name = self.short_name(action)
         if self.has_ended:
             raise ValueError("The episode has ended. Undo steps, or reset")
-        _, reward, done, info = self.env.step(action)
-        if "error_type" in info:
-            self._restore()
-            raise ValueError(
-                f"{name} failed, and is taken back: {info['error_type']}: {info['error_details']}"
-            )
-        self.has_ended = done
-        step = Step(action, name, not info["action_had_no_effect"], reward, self.count())
-        self.steps.append(step)
-        return step
-
-    def undo(self, count: int = 1) -> list[Step]:
-        """Undoes the last steps, and returns them."""
-        kept = max(0, len(self.steps) - count)
-        self.steps, undone = self.steps[:kept], self.steps[kept:]
-        self._restore()
-        return undone
+        try:
+            return self.step(action, name)
+        except ActionFailed as error:
+            raise ValueError(f"{name} failed, and is taken back: {error}") from error
 
     def replace_steps(self, actions: Iterable[int]) -> None:
         """Restarts the episode, and makes other steps."""
@@ -105,23 +46,16 @@ class Player:
         for action in actions:
             self.play(action)
 
-    def _restore(self) -> None:
-        """Restores the state after the recorded steps."""
-        self.env.reset(benchmark=self.benchmark)
-        self.has_ended = False
-        if self.steps:
-            self.has_ended = self.env.multistep([step.action for step in self.steps])[2]
-
     def resume(self) -> None:
         """Comes back to after the steps that there are, if something was interrupted."""
         self.env.close()
-        self._restore()
+        self.restore()
 
     def count(self) -> int | None:
         """Returns the current number of instructions, if known."""
-        if _COUNT not in self.env.observation.spaces:
+        if INSTRUCTIONS not in self.env.observation.spaces:
             return None
-        return int(self.env.observation[_COUNT])
+        return int(self.env.observation[INSTRUCTIONS])
 
     def count_of_oz(self) -> int | None:
         """Returns the number of instructions with -Oz, if known."""
@@ -145,7 +79,7 @@ class Player:
     def shorter(self) -> list[int]:
         """Returns the necessary actions, which make the same program."""
         wanted = self.env.observation[_HASH]
-        actions = [step.action for step in self.steps]
+        actions = self.actions
         with self.env.fork() as clone:
 
             def makes_the_same(some: list[int]) -> bool:

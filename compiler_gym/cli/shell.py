@@ -26,6 +26,7 @@ from compiler_gym.cli.options import (
 )
 from compiler_gym.cli.player import Player
 from compiler_gym.cli.shell_commands import COMMANDS, Command, prompt_of, step
+from compiler_gym.errors import ServiceError
 from compiler_gym.errors.nearest_names import did_you_mean
 from compiler_gym.util.runfiles_path import cache_path
 
@@ -136,6 +137,8 @@ class Shell:
             if not is_failure(error):
                 raise
             messages().print(describe_error(error), style="red")
+            if isinstance(error, ServiceError):
+                self._player.resume()
         return True
 
     def do(self, words: list[str]) -> None:

@@ -17,7 +17,8 @@ from compiler_gym.cli.console import (
 )
 from compiler_gym.cli.describe import Part, dataset_row, table_of
 from compiler_gym.cli.options import complete_program, program_name, program_uri
-from compiler_gym.cli.player import Player, Step
+from compiler_gym.cli.player import Player
+from compiler_gym.envs.workbench import Step
 from compiler_gym.util.shell_format import plural
 
 _MAX_PROGRAMS = 200
@@ -117,9 +118,9 @@ def step(player: Player, words: list[str]) -> None:
 
 def describe_step(number: int, made: Step, player: Player) -> str:
     """Returns a line about a step."""
-    parts = [f"{number:>3}  {made.name:26}", "changed  " if made.changed else "no change"]
-    if made.count is not None:
-        parts.append(f"{made.count:>6} instructions")
+    parts = [f"{number:>3}  {made.name:26}", "changed  " if made.has_changed else "no change"]
+    if made.instructions is not None:
+        parts.append(f"{made.instructions:>6} instructions")
     if made.reward is not None:
         parts.append(f"reward {made.reward:+.4f}")
     return "  ".join(parts).rstrip()
@@ -282,7 +283,7 @@ def reward(player: Player, words: list[str]) -> None:
 def _total_of(player: Player, name: str) -> float:
     with player.env.fork() as clone:
         clone.reset(benchmark=player.benchmark, reward_space=name)
-        _, total, _, _ = clone.multistep([each.action for each in player.steps])
+        _, total, _, _ = clone.multistep(player.actions)
     return float(total)
 
 
@@ -294,7 +295,7 @@ def rewards(player: Player, words: list[str]) -> None:
 def set_reward(player: Player, words: list[str]) -> None:
     """Set the default reward, and repeat the steps."""
     player.env.reward_space = _one(words, "the name of one reward")
-    player.replace_steps([each.action for each in player.steps])
+    player.replace_steps(player.actions)
 
 
 def commandline(player: Player, words: list[str]) -> None:

@@ -9,9 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Literal
 
 from compiler_gym.envs.llvm.llvm_env import LlvmEnv
+from compiler_gym.envs.workbench import COSTS
 from compiler_gym.explorer import messages
 from compiler_gym.explorer.messages import ExplorerError
-from compiler_gym.explorer.workbench import COSTS, Workbench
+from compiler_gym.explorer.workbench import Workbench
 from compiler_gym.tuning.policies.policy import (
     COST,
     FIRST_SEQUENCE,

@@ -22,6 +22,7 @@ from starlette.middleware.gzip import GZipMiddleware
 from starlette.types import ASGIApp
 from starlette.websockets import WebSocketDisconnect
 
+from compiler_gym.envs.workbench import COSTS
 from compiler_gym.errors import EnvironmentNotSupported, ServiceError
 from compiler_gym.explorer import jobs, messages
 from compiler_gym.explorer.access import guarded
@@ -30,7 +31,7 @@ from compiler_gym.explorer.limits import Limits
 from compiler_gym.explorer.machine_code import code
 from compiler_gym.explorer.messages import ExplorerError
 from compiler_gym.explorer.source_lines import SourceLines
-from compiler_gym.explorer.workbench import COSTS, Workbench
+from compiler_gym.explorer.workbench import Workbench
 
 # Bazel and some installers of packages link each file, and no links are followed from the page.
 PAGE = (Path(__file__).parent / "page" / "index.html").resolve().parent

@@ -1,11 +1,9 @@
 """Programs and their states, each with a session of the compiler while it is in use."""
 
-import itertools
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 import compiler_gym
@@ -13,7 +11,15 @@ from compiler_gym.datasets import Benchmark
 from compiler_gym.envs.llvm.llvm_command_line import short_name
 from compiler_gym.envs.llvm.llvm_env import LlvmEnv
 from compiler_gym.envs.llvm.specs import AUTOPHASE_FEATURE_NAMES
-from compiler_gym.errors import BenchmarkInitError, ServiceError
+from compiler_gym.envs.workbench import (
+    INSTRUCTIONS,
+    ActionFailed,
+    KeptStates,
+    Sessions,
+    apply_actions,
+    closed_on_error,
+)
+from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.errors.nearest_names import did_you_mean
 from compiler_gym.explorer import messages
 from compiler_gym.explorer.commands import Tools
@@ -29,32 +35,21 @@ from compiler_gym.explorer.programs import (
 from compiler_gym.explorer.sources import make_program
 from compiler_gym.service.transport.connection_opts import ConnectionOpts
 
-COSTS = {
-    "instructions": "IrInstructionCount",
-    "bytes": "ObjectTextSizeBytes",
-    "cycles": "CyclesEstimate",
-}
-"""The observation of each objective."""
-
 _T = TypeVar("_T")
 _SPACES = ("PassesAll", "Pipelines")
 
 
-@dataclass
-class _Entry:
-    """A state that is kept.
+@dataclass(frozen=True)
+class _State:
+    """A state.
 
     Attributes:
         env: An environment in this state. No step is taken in it; forks are.
         step: The effect of the last action; None for the program itself.
-        lock: Held while the environment is used.
-        users: The number of threads that use the state.
     """
 
     env: LlvmEnv
     step: messages.Step | None = None
-    lock: threading.Lock = field(default_factory=threading.Lock)
-    users: int = 0
 
 
 _Key = tuple[str, tuple[str, ...]]
@@ -84,49 +79,40 @@ class Workbench:
         self.limits = limits
         self.tools = Tools(limits)
         self.first: Program | None = None
-        self._lock = threading.Lock()
         self._programs = Programs(limits.programs)
-        self._entries: OrderedDict[_Key, _Entry] = OrderedDict()
-        # For each state that is being made, a lock and the number of threads that use it.
-        self._locks: dict[_Key, tuple[threading.Lock, int]] = {}
+        self._states: KeptStates[_Key, _State] = KeptStates(limits.states)
         flags = [f"--session_memory_mib={limits.session_mib}"]
         settings = ConnectionOpts(script_args=flags)
         env = compiler_gym.make("llvm-v0", connection_settings=settings)
         assert isinstance(env, LlvmEnv)
-        self._factories = {_SPACES[0]: env}
+        self.sessions = Sessions(env)
+        self.action_space = env.action_space
         try:
-            env.reset()
-            pipelines = env.fork()
-            pipelines.reset(action_space=_SPACES[1])
-            self._factories[_SPACES[1]] = pipelines
+            with env.fork() as pipelines:
+                pipelines.reset(action_space=_SPACES[1])
+                self.pipeline_space = pipelines.action_space
+            self._compiler_version = str(env.compiler_version)
             if program is not None:
                 self.first = self.add(program)
         except BaseException:
             self.close()
             raise
-        self.action_space = env.action_space
-        self.pipeline_space = pipelines.action_space
 
     def close(self) -> None:
         """Ends all sessions."""
         self.forget()
-        for env in self._factories.values():
-            env.close()
+        self.sessions.close()
 
     def forget(self) -> None:
         """Drops all states, and all programs but the owner's, as a restart of the server does."""
-        with self._lock:
-            envs = [entry.env for entry in self._entries.values()]
-            self._entries.clear()
+        self._states.clear()
         self._programs.forget()
-        for env in envs:
-            env.close()
 
     def info(self) -> messages.Info:
         """Returns facts for the page."""
         return messages.Info(
             version=compiler_gym.__version__,
-            llvm=str(self._factories[_SPACES[0]].compiler_version),
+            llvm=self._compiler_version,
             actions=_described(self.action_space),
             pipelines=_described(self.pipeline_space),
             programs=built_in_names(),
@@ -187,9 +173,9 @@ class Workbench:
         message = messages.Program(id=id, name=name, instructions=0, source=source)
         program = Program(message, benchmark)
         env = self._begin(program, _SPACES[0])
-        with _closed_on_error(env):
+        with closed_on_error(env):
             program.sources = env.benchmark.sources if env.benchmark else []
-            instructions = env.observation["IrInstructionCount"]
+            instructions = env.observation[INSTRUCTIONS]
             if instructions > self.limits.instructions:
                 raise ExplorerError(
                     "limit",
@@ -198,7 +184,7 @@ class Workbench:
                 )
         message.instructions = int(instructions)
         self._programs.add(program)
-        self._keep((id, ()), _Entry(env))
+        self._states.add((id, ()), _State(env))
         return program
 
     def program(self, id: str) -> Program:
@@ -267,21 +253,9 @@ class Workbench:
         return self._in_state(program, actions, lambda env: env.observation.observe(names))
 
     def _in_state(self, program: str, actions: Sequence[str], work: Callable[[LlvmEnv], _T]) -> _T:
-        """Calls a function with the environment of a state. If its session has died, once more."""
-        try:
-            return self._once_in_state(program, actions, work)
-        except ServiceError:
-            return self._once_in_state(program, actions, work)
-
-    def _once_in_state(
-        self, program: str, actions: Sequence[str], work: Callable[[LlvmEnv], _T]
-    ) -> _T:
-        with self._used(program, actions) as entry, entry.lock:
-            try:
-                return work(entry.env)
-            except ServiceError:
-                self._drop((program, tuple(actions)), entry)
-                raise
+        """Calls a function with the environment of a state."""
+        key = program, tuple(actions)
+        return self._states.call(key, lambda: self._make(key), lambda state: work(state.env))
 
     def path(self, request: messages.PathRequest) -> messages.Path:
         """Returns the steps to a state, and its IR.
@@ -294,91 +268,33 @@ class Workbench:
             raise ExplorerError("input", f"expected first <= {len(actions)}, got {request.first}")
         steps = []
         for end in range(request.first + 1, len(actions) + 1):
-            with self._used(request.program, actions[:end]) as entry:
-                assert entry.step is not None
-                steps.append(entry.step)
+            key = request.program, actions[:end]
+            state = self._states.get(key, partial(self._make, key))
+            assert state.step is not None
+            steps.append(state.step)
         (ir,) = self.observe(request.program, actions, ["Ir"])
         return messages.Path(steps=steps, ir=ir)
 
-    @contextmanager
-    def _used(self, program: str, actions: Sequence[str]) -> Iterator[_Entry]:
-        key = (program, tuple(actions))
-        entry = self._find(key)
-        if entry is None:
-            owner = self.program(program)
-            self.numbers(actions)
-            with self._making(key):
-                entry = self._find(key) or self._make(owner, key)
-        try:
-            yield entry
-        finally:
-            with self._lock:
-                entry.users -= 1
-
-    @contextmanager
-    def _making(self, key: _Key) -> Iterator[None]:
-        """Makes other threads wait that make the same state, but no others."""
-        with self._lock:
-            lock, users = self._locks.get(key, (threading.Lock(), 0))
-            self._locks[key] = lock, users + 1
-        try:
-            with lock:
-                yield
-        finally:
-            with self._lock:
-                lock, users = self._locks.pop(key)
-                if users > 1:
-                    self._locks[key] = lock, users - 1
-
-    def _find(self, key: _Key) -> _Entry | None:
-        with self._lock:
-            entry = self._entries.get(key)
-            if entry is not None:
-                entry.users += 1
-                self._entries.move_to_end(key)
-            return entry
-
-    def _make(self, program: Program, key: _Key) -> _Entry:
-        """Makes a state, and counts the caller as its user."""
+    def _make(self, key: _Key) -> _State:
+        """Makes a state from a fork of its nearest predecessor."""
         id, actions = key
+        program = self.program(id)
+        self.numbers(actions)
         space = self.space_of(actions)
         shortest = 1 if space == _SPACES[1] else 0
         for length in range(len(actions) - 1, shortest - 1, -1):
-            entry = self._find((id, actions[:length]))
-            env = None if entry is None else self._fork_of((id, actions[:length]), entry)
+            env = self._states.fork((id, actions[:length]))
             if env is not None:
                 break
         else:
             length, env = 0, self._begin(program, space)
-        with _closed_on_error(env):
-            made = _Entry(env, users=1)
-            if actions:
-                # The last one apart: the observation PassStats is about one request.
-                self.step(env, actions[length:-1])
-                names = ["IrInstructionCount", "PassStats"]
-                count, stats = self.step(env, actions[-1:], names)
-                made.step = _step(actions[-1], int(count), stats)
-        self._keep(key, made)
-        return made
-
-    def _fork_of(self, key: _Key, entry: _Entry) -> LlvmEnv | None:
-        """Returns a fork of a used state, and ends its use; None if its session has died."""
-        try:
-            with entry.lock:
-                return entry.env.fork()
-        except ServiceError:
-            self._drop(key, entry)
-            return None
-        finally:
-            with self._lock:
-                entry.users -= 1
-
-    def _drop(self, key: _Key, entry: _Entry) -> None:
-        """Drops a state whose session has died. The next request for it makes another session."""
-        with self._lock:
-            if self._entries.get(key) is entry:
-                del self._entries[key]
-        entry.env.close()
+        with closed_on_error(env):
+            if not actions:
+                return _State(env)
+            # The last one apart: the observation PassStats is about one request.
+            self.step(env, actions[length:-1])
+            count, stats = self.step(env, actions[-1:], [INSTRUCTIONS, "PassStats"])
+            return _State(env, _step(actions[-1], int(count), stats))
 
     def step(self, env: LlvmEnv, actions: Sequence[str], costs: Sequence[str] = ()) -> list[Any]:
         """Applies actions to an environment, and returns observations.
@@ -389,46 +305,20 @@ class Workbench:
         if not actions and not costs:
             return []
         numbers = [env.action_space[name] for name in actions]
-        values, _, done, info = env.multistep(
-            numbers, observation_spaces=costs, timeout=self.limits.step_seconds
-        )
-        if done:
-            details = info.get("error_details", "").splitlines()
-            raise ExplorerError("pass", f"{actions[-1]} failed: {details[0] if details else ''}")
-        return [*values]
+        try:
+            return apply_actions(env, numbers, costs, self.limits.step_seconds)[0]
+        except ActionFailed as error:
+            first = error.details.partition("\n")[0]
+            raise ExplorerError("pass", f"{actions[-1]} failed: {first}") from error
 
     def _begin(self, program: Program, space: str) -> LlvmEnv:
-        with self._lock:
-            factory = self._factories[space]
-            try:
-                env = factory.fork()
-            except ServiceError:  # Its process has died.
-                factory.reset()
-                env = factory.fork()
-        with _closed_on_error(env):
-            try:
-                env.reset(
-                    benchmark=program.benchmark,
-                    observation_space=None,
-                    reward_space=None,
-                    timeout=self.limits.compile_seconds,
-                )
-            except (BenchmarkInitError, LookupError, ValueError) as error:
-                raise ExplorerError("program", _text(error)) from error
-            except TimeoutError as error:
-                raise ExplorerError("limit", _text(error)) from error
-        return env
-
-    def _keep(self, key: _Key, entry: _Entry) -> None:
-        """Keeps a state, and drops those that nobody uses and have not been used for longest."""
-        with self._lock:
-            self._entries[key] = entry
-            excess = len(self._entries) - self.limits.states
-            unused = (each for each, other in self._entries.items() if not other.users)
-            dropped = [each for each in itertools.islice(unused, max(0, excess)) if each != key]
-            envs = [self._entries.pop(each).env for each in dropped]
-        for env in envs:
-            env.close()
+        seconds = self.limits.compile_seconds
+        try:
+            return self.sessions.begin(program.benchmark, seconds, action_space=space)
+        except (BenchmarkInitError, LookupError, ValueError) as error:
+            raise ExplorerError("program", _text(error)) from error
+        except TimeoutError as error:
+            raise ExplorerError("limit", _text(error)) from error
 
 
 def _described(space: Any) -> list[messages.Action]:
@@ -450,16 +340,6 @@ def _step(action: str, count: int, stats: dict[str, Any]) -> messages.Step:
         functions_removed=names("removed"),
         functions_added=names("added"),
     )
-
-
-@contextmanager
-def _closed_on_error(env: LlvmEnv) -> Iterator[None]:
-    """Closes an environment if the block raises an error."""
-    try:
-        yield
-    except BaseException:
-        env.close()
-        raise
 
 
 def _text(error: BaseException) -> str:

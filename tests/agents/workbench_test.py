@@ -129,24 +129,50 @@ def test_kept_programs_are_bounded(monkeypatch):
         bench = Workbench(compiler, LIMITS)
         for name in ("sha256", "text_stats", "life", "sha256"):
             text = bench.open_program(name)
-        assert [*compiler._originals] == ["benchmark://kernels-v0/sha256"]
+        assert compiler._originals.keys() == ["benchmark://kernels-v0/sha256"]
         assert "instructions     2613" in text
     finally:
         compiler.close()
 
 
-def test_program_is_opened_after_all_processes_were_killed():
-    others = descendants(os.getpid())
+@pytest.fixture
+def compiler_to_kill():
+    """A compiler, and a function that kills all of its processes."""
+    others = {*descendants(os.getpid())}
     compiler = Compiler(LIMITS)
-    try:
-        bench = Workbench(compiler, LIMITS)
-        text = bench.open_program("sha256")
-        for pid in {*descendants(os.getpid())} - {*others}:
+
+    def kill():
+        for pid in {*descendants(os.getpid())} - others:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        assert bench.open_program("sha256") == text
-    finally:
-        compiler.close()
+
+    yield compiler, kill
+    compiler.close()
+
+
+def test_program_is_opened_after_all_processes_were_killed(compiler_to_kill):
+    compiler, kill = compiler_to_kill
+    bench = Workbench(compiler, LIMITS)
+    text = bench.open_program("sha256")
+    kill()
+    assert bench.open_program("sha256") == text
+
+
+def test_branches_are_as_before_after_all_processes_were_killed(compiler_to_kill):
+    compiler, kill = compiler_to_kill
+    bench = Workbench(compiler, LIMITS)
+    bench.open_program("bitops")
+    bench.apply_passes(["sroa", "early-cse"])
+    bench.fork("other")
+    bench.apply_passes(["instcombine"])
+    calls = [("read_function", {"function": "main"}), ("diff", {}), ("branches", {})]
+    calls += [("switch_branch", {"name": "main"}), ("describe", {"length": "ir"}), ("undo", {})]
+    answers = [bench.call(tool, **arguments) for tool, arguments in calls]
+    bench.call("apply_passes", passes=["early-cse"])
+    bench.switch_branch("other")
+    for (tool, arguments), answer in zip(calls, answers, strict=True):
+        kill()
+        assert bench.call(tool, **arguments) == answer
 
 
 @pytest.fixture

@@ -2,8 +2,10 @@
 
 import os
 import re
+import signal
 
 from compiler_gym.cli.shell import split_commands
+from tests.processes import descendants
 
 
 def test_the_program_is_written(run, program_c, environment):
@@ -50,6 +52,13 @@ def test_terminal(terminal, program_c, environment):
     screen.wait_for("trying all actions")
     screen.type("\x03")
     screen.wait_for("Interrupted; back to after the last step")
+    screen.wait_for("> ")
+    for pid in descendants(screen.pid):
+        os.kill(pid, signal.SIGKILL)
+    screen.type("ir\n")
+    screen.wait_for("> ")
+    screen.type("ir\n")
+    screen.wait_for("attributes #0")
     screen.wait_for("> ")
     screen.type("undo 9\n")
     screen.wait_for("program.c 0> ")

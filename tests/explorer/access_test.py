@@ -19,6 +19,7 @@ from websockets.sync.client import connect
 
 from compiler_gym.cli.explore import explore
 from compiler_gym.envs.llvm import LlvmEnv
+from compiler_gym.envs.workbench import Sessions
 from compiler_gym.explorer import server
 from compiler_gym.explorer.access import guarded
 from compiler_gym.explorer.limits import LOCAL, PUBLIC
@@ -274,8 +275,8 @@ def test_crashing_passes_end_their_own_session_only(tmp_path):
     settings = ConnectionOpts(script_args=[f"--action_policy={policy}"])
     with serving(PUBLIC, token="") as client:
         # The passes that LLVM has to crash itself are no actions otherwise.
-        env = client.bench._factories["PassesAll"] = LlvmEnv(connection_settings=settings)
-        env.reset()
+        env = LlvmEnv(connection_settings=settings)
+        client.bench.sessions = Sessions(env)
         client.bench.action_space = env.action_space
         program = client.paste()
         before = client.call("path", {"program": program, "actions": [SROA]})
@@ -317,7 +318,7 @@ def test_a_slow_state_does_not_delay_others_of_its_program(client, monkeypatch):
         finally:
             may_go_on.set()
         assert waiting[0].result() == waiting[1].result()
-    assert client.bench._locks == {}
+    assert client.bench._states._locks == {}
 
 
 def test_states_are_made_again_when_they_were_dropped():

@@ -7,6 +7,7 @@ from difflib import SequenceMatcher
 from functools import partial
 
 from compiler_gym.envs.compiler_env import CompilerEnv
+from compiler_gym.envs.workbench import fork_at
 from compiler_gym.util.shell_format import plural
 
 # Numbers of values in one version of a program, by those in another.
@@ -151,10 +152,8 @@ def ir_before(env: CompilerEnv, steps: int = 1) -> str:
         Exception: If the service fails.
     """
     actions = env.actions[: max(0, len(env.actions) - steps)]
-    with env.fork() as clone:
-        clone.reset(benchmark=env.benchmark, observation_space=None, reward_space=None)
-        (text,), _, _, _ = clone.multistep(actions, observation_spaces=["Ir"])
-    return text
+    with fork_at(env, actions) as earlier:
+        return str(earlier.observation["Ir"])
 
 
 def diff_of_ir(before: str, after: str) -> Iterator[str]:

@@ -13,6 +13,7 @@ from compiler_gym.datasets.dataset import Dataset
 from compiler_gym.datasets.datasets import Datasets, round_robin_iterables
 from compiler_gym.datasets.files_dataset import FilesDataset, SourceCompiler
 from compiler_gym.datasets.parts import PARTS
+from compiler_gym.datasets.subset import Subset
 from compiler_gym.datasets.tar_dataset import TarDataset, TarDatasetWithManifest
 from compiler_gym.datasets.uri import BenchmarkUri
 from compiler_gym.errors import BenchmarkInitError, DatasetInitError
@@ -31,6 +32,7 @@ __all__ = [
     "FilesDataset",
     "PARTS",
     "SourceCompiler",
+    "Subset",
     "TarDataset",
     "TarDatasetWithManifest",
     "ValidationCallback",

@@ -226,6 +226,14 @@ class Dataset:
         parsed = BenchmarkUri.from_string(str(uri))
         return part_of_uri(f"{parsed.dataset_uri}{parsed.path}")
 
+    def package_of(self, uri: str | BenchmarkUri) -> str:
+        """Returns the package of a benchmark: by default the first folder in the path of its URI.
+
+        Raises:
+            ValueError: The URI is malformed.
+        """
+        return BenchmarkUri.from_string(str(uri)).path.strip("/").partition("/")[0]
+
     def benchmarks(self) -> Iterator[Benchmark]:
         """Iterates over the benchmarks, always in the same order."""
         return (self.benchmark(uri) for uri in self.benchmark_uris())

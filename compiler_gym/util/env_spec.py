@@ -57,15 +57,20 @@ class EnvSpec:
         benchmarks: Any = None,
         random_benchmarks: bool = False,
         wrappers: Iterable[Callable[[Any], Any]] = (),
+        part: str | None = None,
+        min_size: int | None = None,
+        max_size: int | None = None,
+        balance: str | None = None,
         **kwargs: Any,
     ) -> Any:
         """Makes the environment, as ``compiler_gym.make()`` does."""
-        check_benchmark_choice(benchmarks, random_benchmarks, kwargs)
+        choice = {"part": part, "min_size": min_size, "max_size": max_size, "balance": balance}
+        check_benchmark_choice(benchmarks, random_benchmarks, kwargs, choice)
         limit = self.limit(max_episode_steps)
         env = self.make_plain(limit, kwargs)
         try:
             if benchmarks is not None:
-                env = _load(_WITH_BENCHMARKS)(env, benchmarks, random_benchmarks)
+                env = _load(_WITH_BENCHMARKS)(env, benchmarks, random_benchmarks, **choice)
             for wrap in wrappers:
                 env = wrap(env)
             return env if limit is None else _load(_TIME_LIMIT)(env, limit)
@@ -89,10 +94,15 @@ class EnvSpec:
         return env
 
 
-def check_benchmark_choice(benchmarks: Any, is_random: bool, kwargs: dict[str, Any]) -> None:
+def check_benchmark_choice(
+    benchmarks: Any, is_random: bool, kwargs: dict[str, Any], choice: dict[str, Any]
+) -> None:
     """Raises TypeError if these arguments of ``make()`` contradict each other."""
     if benchmarks is None and is_random:
         raise TypeError("random_benchmarks=True needs benchmarks=... to choose from")
+    given = [key for key, value in choice.items() if value is not None]
+    if benchmarks is None and given:
+        raise TypeError(f"{', '.join(given)}: expected benchmarks=... to choose from")
     if benchmarks is not None and kwargs.get("benchmark") is not None:
         raise TypeError("Give either benchmark=... for all episodes, or benchmarks=...")
 

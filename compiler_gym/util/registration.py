@@ -114,6 +114,10 @@ def make(
     benchmarks: "BenchmarkChoice | None" = None,
     random_benchmarks: bool = False,
     wrappers: Iterable[Callable[["CompilerEnv"], "CompilerEnv"]] = (),
+    part: str | None = None,
+    min_size: int | None = None,
+    max_size: int | None = None,
+    balance: str | None = None,
     **kwargs: Any,
 ) -> "CompilerEnv":
     """Makes a registered environment.
@@ -130,6 +134,13 @@ def make(
             ``env.seed()``. A dataset may have no end; of all else, all is remembered.
         wrappers: What to put around the environment, in this order and inside of the limit of
             steps: classes of ``compiler_gym.wrappers`` or functions.
+        part: ``"train"``, ``"validation"`` or ``"test"``, of the dataset given as ``benchmarks``.
+            See :meth:`compiler_gym.datasets.Dataset.part_of`.
+        min_size: The minimum size of its programs in bytes, as the compiler gets them: of
+            unoptimised bitcode, for LLVM. Programs of another size are left out.
+        max_size: The maximum size.
+        balance: ``"package"``: packages count the same, however many programs they have. Random
+            programs are of a random package; else packages take turns.
         **kwargs: Arguments of the environment, e.g. ``benchmark``, ``observation_space`` and
             ``reward_space``.
 
@@ -142,7 +153,17 @@ def make(
         TypeError: If both ``benchmark`` and ``benchmarks`` are given.
         Exception: Any error of the environment's constructor.
     """
-    return spec_of(id).make(max_episode_steps, benchmarks, random_benchmarks, wrappers, **kwargs)
+    return spec_of(id).make(
+        max_episode_steps,
+        benchmarks,
+        random_benchmarks,
+        wrappers,
+        part,
+        min_size,
+        max_size,
+        balance,
+        **kwargs,
+    )
 
 
 def spec_of(id: str) -> EnvSpec:

@@ -24,6 +24,10 @@ def make_vec(
     random_benchmarks: bool = False,
     wrappers: Iterable[Callable[[CompilerEnv], CompilerEnv]] = (),
     render_mode: str | None = None,
+    part: str | None = None,
+    min_size: int | None = None,
+    max_size: int | None = None,
+    balance: str | None = None,
     **kwargs: Any,
 ) -> CompilerVectorEnv:
     """Makes a vector environment: many environments on one service, stepped at once.
@@ -49,6 +53,13 @@ def make_vec(
             functions. Those that change actions, observations or rewards cost nothing; with
             wrappers that only override ``multistep()``, environments step one by one.
         render_mode: The render mode of each environment, see :class:`GymnasiumEnv`.
+        part: ``"train"``, ``"validation"`` or ``"test"``, of the dataset given as ``benchmarks``.
+            See :meth:`compiler_gym.datasets.Dataset.part_of`.
+        min_size: The minimum size of its programs in bytes, as the compiler gets them: of
+            unoptimised bitcode, for LLVM. Programs of another size are left out.
+        max_size: The maximum size.
+        balance: ``"package"``: packages count the same, however many programs they have. Random
+            programs are of a random package; else packages take turns.
         **kwargs: Arguments of the environments, e.g. ``observation_space`` and ``reward_space``.
 
     Returns:
@@ -61,12 +72,13 @@ def make_vec(
     if num_envs < 1:
         raise ValueError(f"Expected num_envs to be at least 1, got {num_envs}")
     spec = spec_of(id)
-    check_benchmark_choice(benchmarks, random_benchmarks, kwargs)
+    choice = {"part": part, "min_size": min_size, "max_size": max_size, "balance": balance}
+    check_benchmark_choice(benchmarks, random_benchmarks, kwargs, choice)
     limit = spec.limit(max_episode_steps)
     envs = _several(spec, num_envs, limit, kwargs)
     try:
         if benchmarks is not None:
-            envs = with_shared_benchmarks(envs, benchmarks, random_benchmarks)
+            envs = with_shared_benchmarks(envs, benchmarks, random_benchmarks, **choice)
         for wrap in wrappers:
             envs = [wrap(env) for env in envs]
         adapted = [GymnasiumEnv(env, render_mode) for env in envs]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from typing_extensions import override
 
-from compiler_gym.datasets import AnyBenchmark, Benchmark, BenchmarkUri, Dataset
+from compiler_gym.datasets import AnyBenchmark, Benchmark, BenchmarkUri, Dataset, Subset
 from compiler_gym.envs.compiler_env import CompilerEnv
 from compiler_gym.wrappers.compiler_env_wrapper import CompilerEnvWrapper
 
@@ -205,7 +205,7 @@ class _RandomOfDataset(_ChoosesBenchmarks):
 
 
 def with_benchmarks(
-    env: CompilerEnv, benchmarks: BenchmarkChoice, is_random: bool = False
+    env: CompilerEnv, benchmarks: BenchmarkChoice, is_random: bool = False, **choice: Any
 ) -> CompilerEnv:
     """Wraps an environment so that episodes use given benchmarks.
 
@@ -213,6 +213,7 @@ def with_benchmarks(
         env: The environment.
         benchmarks: Same as in :func:`compiler_gym.make`.
         is_random: Take them in random order.
+        **choice: Arguments of :class:`compiler_gym.datasets.Subset`. None is ignored.
 
     Raises:
         LookupError: If there is no dataset of that name.
@@ -220,6 +221,13 @@ def with_benchmarks(
         TypeError: If the argument has another type.
         ValueError: If there are no benchmarks.
     """
+    choice = {name: value for name, value in choice.items() if value is not None}
+    if choice and isinstance(benchmarks, str | Dataset):
+        # Installing all of it could take much longer than the programs that are used.
+        dataset = env.datasets.dataset(benchmarks) if isinstance(benchmarks, str) else benchmarks
+        benchmarks = Subset(dataset, **choice)
+    if choice and not isinstance(benchmarks, Subset):
+        raise TypeError(f"{', '.join(choice)}: expected benchmarks= to be a dataset or its name")
     if isinstance(benchmarks, str | Dataset):
         dataset = env.datasets.require(benchmarks) if isinstance(benchmarks, str) else benchmarks
         dataset.install()
@@ -242,7 +250,7 @@ def with_benchmarks(
 
 
 def with_shared_benchmarks(
-    envs: list[CompilerEnv], benchmarks: BenchmarkChoice, is_random: bool = False
+    envs: list[CompilerEnv], benchmarks: BenchmarkChoice, is_random: bool = False, **choice: Any
 ) -> list[CompilerEnv]:
     """Wraps several environments, which take turns with the benchmarks.
 
@@ -253,6 +261,7 @@ def with_shared_benchmarks(
         envs: The environments, which have the same datasets.
         benchmarks: Same as in :func:`with_benchmarks`.
         is_random: Take them in random order.
+        **choice: Same as in :func:`with_benchmarks`.
 
     Raises:
         Exception: Any error of :func:`with_benchmarks`.
@@ -260,8 +269,9 @@ def with_shared_benchmarks(
     if is_random:
         if isinstance(benchmarks, Iterator):
             benchmarks = list(benchmarks)
-        return [with_benchmarks(env, benchmarks, is_random) for env in envs]
-    first: Any = with_benchmarks(envs[0], benchmarks)  # One of the wrappers of this module.
+        return [with_benchmarks(env, benchmarks, is_random, **choice) for env in envs]
+    # One of the wrappers of this module.
+    first: Any = with_benchmarks(envs[0], benchmarks, **choice)
     chosen = iter(first._next_benchmark, None)
     return [IterateOverBenchmarks(env, chosen) for env in envs]
 

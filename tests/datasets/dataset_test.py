@@ -3,7 +3,7 @@ import itertools
 import numpy as np
 import pytest
 
-from compiler_gym.datasets import PARTS, BenchmarkUri, Dataset
+from compiler_gym.datasets import PARTS, BenchmarkUri, Dataset, Subset
 
 
 class Numbers(Dataset):
@@ -210,3 +210,70 @@ class TestParts:
 
         uris = [uri for part in PARTS for uri in Even().benchmark_uris(part)]
         assert sorted(uris) == list(Even().benchmark_uris())
+
+
+class Packages(Numbers):
+    """Ten programs of the package many, one of few. The program of number n has n bytes."""
+
+    def benchmark_uris(self):
+        yield from (f"{self.name}/many/{i}" for i in range(10))
+        yield f"{self.name}/few/3"
+
+    @property
+    def size(self):
+        return 11
+
+    def benchmark_from_parsed_uri(self, uri):
+        size = int(uri.path.rpartition("/")[2])
+        return self.benchmark_class.from_file_contents(uri, bytes(size))
+
+
+def names(benchmarks):
+    return [str(each.uri).removeprefix("benchmark://numbers-v3/") for each in benchmarks]
+
+
+class TestSubset:
+    def test_sizes(self):
+        assert names(Subset(Packages(), min_size=8)) == ["many/8", "many/9"]
+        assert names(Subset(Packages(), max_size=1)) == ["many/0", "many/1"]
+        chosen = Subset(Packages(), min_size=3, max_size=3)
+        assert names(chosen) == ["many/3", "few/3"]
+        first, again = (
+            names(chosen.random_benchmark(rng) for _ in range(20))
+            for rng in (np.random.default_rng(0), np.random.default_rng(0))
+        )
+        assert first == again
+        assert {*first} == {"many/3", "few/3"}
+
+    def test_parts(self):
+        for part in PARTS:
+            chosen = Subset(Numbers(count=100), part=part)
+            uris = list(Numbers(count=100).benchmark_uris(part))
+            assert ([*chosen.benchmark_uris()], chosen.size) == (uris, len(uris))
+            assert chosen.part_of(chosen.random_benchmark().uri) == part
+            assert [*chosen.benchmark_uris("train")] == (uris if part == "train" else [])
+
+    def test_balance(self):
+        chosen = Subset(Packages(), balance="package")
+        assert names(chosen)[:4] == ["many/0", "few/3", "many/1", "many/2"]
+        rng = np.random.default_rng(0)
+        drawn = names(chosen.random_benchmark(rng) for _ in range(1000))
+        assert 400 < drawn.count("few/3") < 600
+
+    @pytest.mark.parametrize(
+        ("arguments", "text"),
+        [
+            ({"part": "dev"}, "'dev'"),
+            ({"balance": "size"}, "package.*'size'"),
+            ({"min_size": 3, "max_size": 2}, "3 and 2"),
+        ],
+    )
+    def test_mistakes(self, arguments, text):
+        with pytest.raises(ValueError, match=text):
+            Subset(Packages(), **arguments)
+
+    def test_no_programs(self):
+        chosen = Subset(Packages(), min_size=100)
+        for ask in (chosen.benchmarks, chosen.random_benchmark):
+            with pytest.raises(ValueError, match=r"numbers-v3.*100 to any number of bytes"):
+                ask()

@@ -7,6 +7,7 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 import compiler_gym
+from compiler_gym.datasets.parts import TEST_KERNELS
 from compiler_gym.envs import GymnasiumEnv
 from compiler_gym.service import ConnectionOpts
 from compiler_gym.util import llvm_tools
@@ -240,9 +241,38 @@ class TestBenchmarks:
             with env.fork() as fork:
                 assert visits(fork, 4) == visits(env, 4)
 
+    @pytest.mark.parametrize("make", [gymnasium.make, compiler_gym.make])
+    def test_part_and_size(self, make):
+        with compiler_gym.make("llvm-v0") as env:
+            programs = [env.datasets.benchmark(f"kernels-v0/{name}") for name in TEST_KERNELS]
+        sizes = {str(each.uri): len(each.proto.program.contents) for each in programs}
+        low, *_, high = sorted(sizes.values())[:4]
+        expected = [uri for uri, size in sizes.items() if size <= high]
+        arguments = {"benchmarks": "kernels-v0", "part": "test", "max_size": high}
+        with make("llvm-v0", **arguments) as env:
+            found = []
+            for _ in expected:
+                env.reset()
+                found.append(str(env.unwrapped.benchmark))
+            assert found == expected
+        with gymnasium.make(
+            "llvm-v0", balance="package", random_benchmarks=True, **arguments
+        ) as env:
+            first = visits(env, 12, seed=1)
+            assert visits(env, 12, seed=1) == first
+            assert {*first} == {*expected}
+        with compiler_gym.make_vec("llvm-v0", 2, min_size=low + 1, **arguments) as envs:
+            fitting = [uri for uri in expected if sizes[uri] > low]
+            assert [*envs.reset()[1]["benchmark"]] == fitting[:2]
+
     @pytest.mark.parametrize(
         ("kwargs", "error", "text"),
         [
+            ({"part": "test"}, TypeError, "part: expected benchmarks="),
+            ({"benchmarks": KERNELS, "part": "test"}, TypeError, "part: expected .* a dataset"),
+            ({"benchmarks": "kernels-v0", "part": "dev"}, ValueError, "'dev'"),
+            ({"benchmarks": "kernels-v0", "balance": "file"}, ValueError, "package.*'file'"),
+            ({"benchmarks": "csmith-v0", "balance": "package"}, ValueError, "balance=None"),
             ({"benchmarks": KERNELS, "benchmark": KERNELS[0]}, TypeError, "either benchmark"),
             ({"random_benchmarks": True}, TypeError, "benchmarks="),
             ({"benchmarks": []}, ValueError, "no benchmarks"),

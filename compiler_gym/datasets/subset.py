@@ -1,0 +1,186 @@
+"""A choice of the programs of a dataset, by part and size, and their order."""
+
+from collections.abc import Hashable, Iterator
+from functools import cached_property
+from itertools import chain
+
+import numpy as np
+
+from compiler_gym.datasets.benchmark import Benchmark
+from compiler_gym.datasets.dataset import Dataset
+from compiler_gym.datasets.datasets import round_robin_iterables
+from compiler_gym.datasets.parts import check_part
+from compiler_gym.datasets.uri import BenchmarkUri
+
+BALANCES = ("package",)
+"""The values of ``balance``."""
+
+# Generators of programs have 2**32.
+_MAX_LISTED = 1_000_000
+_MAX_DRAWS = 1000
+
+
+class Subset(Dataset):
+    """Programs of a dataset, chosen by part and size. Their URIs are those of the dataset.
+
+    It installs nothing by itself. Programs are downloaded and compiled when it is their turn, or in
+    advance by :meth:`Dataset.prefetch`. A program is made to tell its size.
+
+    Args:
+        dataset: The dataset.
+        part: ``"train"``, ``"validation"`` or ``"test"``; None for all.
+        min_size: The minimum size of a program in bytes, see :func:`size_of`.
+        max_size: The maximum size.
+        balance: ``"package"`` draws a package first, then a program of it, so that all packages
+            count the same. In order, packages take turns. None draws from all programs alike.
+
+    Raises:
+        ValueError: There is no such part or balance, the sizes exclude all programs, or the dataset
+            has too many programs to list its packages.
+    """
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        part: str | None = None,
+        min_size: int | None = None,
+        max_size: int | None = None,
+        balance: str | None = None,
+    ):
+        super().__init__(
+            dataset.name, dataset.description, dataset.license, sort_order=dataset.sort_order
+        )
+        check_part(part, dataset.name)
+        if balance not in (None, *BALANCES):
+            raise ValueError(f"expected balance to be one of {BALANCES}, got {balance!r}")
+        if balance and not dataset.size:
+            dataset.install()  # The number may be known after that.
+        if balance and not 0 < dataset.size <= _MAX_LISTED:
+            raise ValueError(
+                f"expected a dataset with at most {_MAX_LISTED:,} programs for balance="
+                f"{balance!r}, got {dataset.name}; try balance=None"
+            )
+        if min_size is not None and max_size is not None and min_size > max_size:
+            raise ValueError(f"expected min_size <= max_size, got {min_size} and {max_size}")
+        self._dataset = dataset
+        self._part = part
+        self._sizes = (min_size, max_size)
+        self._balance = balance
+
+    @property
+    def installed(self) -> bool:
+        """True if the dataset is installed."""
+        return self._dataset.installed
+
+    @property
+    def size(self) -> int:
+        """The number of programs of the part, of any size; 0 if it is infinite or not known."""
+        if self._part is None or not 0 < self._dataset.size <= _MAX_LISTED:
+            return self._dataset.size
+        return sum(1 for _ in self._dataset.benchmark_uris(self._part))
+
+    def part_of(self, uri: str | BenchmarkUri) -> str:
+        """Returns the part of a benchmark."""
+        return self._dataset.part_of(uri)
+
+    def package_of(self, uri: str | BenchmarkUri) -> str:
+        """Returns the package of a benchmark."""
+        return self._dataset.package_of(uri)
+
+    def benchmark_uris(self, part: str | None = None) -> Iterator[str]:
+        """Iterates over the URIs of the part, of programs of any size.
+
+        Args:
+            part: A part; None for that of this choice.
+
+        Raises:
+            ValueError: There is no such part.
+        """
+        check_part(part, self.name)
+        if part is not None and self._part not in (None, part):
+            return iter(())
+        part = part or self._part
+        if self._balance is None:
+            return iter(self._dataset.benchmark_uris(part))
+        packages = self._packages.values()
+        uris = round_robin_iterables(packages)
+        return (uri for uri in uris if part in (None, self._part, self.part_of(uri)))
+
+    def benchmarks(self) -> Iterator[Benchmark]:
+        """Iterates over the benchmarks of the right size.
+
+        Raises:
+            ValueError: There are none.
+        """
+        fitting = filter(self._fits, map(self.benchmark, self.benchmark_uris()))
+        first = next(fitting, None)
+        if first is None:
+            raise ValueError(f"expected at least one program, got none: {self._described()}")
+        return chain([first], fitting)
+
+    def benchmark_from_parsed_uri(self, uri: BenchmarkUri) -> Benchmark:
+        """Returns the benchmark of a URI, of any part and size."""
+        return self._dataset.kept_benchmark(uri)
+
+    def fingerprint(self, uri: BenchmarkUri) -> Hashable | None:
+        """Returns None: the dataset itself keeps its benchmarks."""
+        del uri
+        return None
+
+    def has_parsed_uri(self, uri: BenchmarkUri) -> bool:
+        """Returns whether the dataset has a benchmark."""
+        return self._dataset.has_parsed_uri(uri)
+
+    def random_benchmark(
+        self, random_state: np.random.Generator | None = None, part: str | None = None
+    ) -> Benchmark:
+        """Returns a random benchmark of the right size.
+
+        Args:
+            random_state: The source of randomness. None for a new one.
+            part: A part; None for that of this choice.
+
+        Raises:
+            ValueError: There is none, or 1,000 draws have another size.
+        """
+        generator = random_state if random_state is not None else np.random.default_rng()
+        for _ in range(_MAX_DRAWS):
+            benchmark = self._drawn(generator, part or self._part)
+            if self._fits(benchmark):
+                return benchmark
+        raise ValueError(
+            f"expected a program among {_MAX_DRAWS} draws, got none: {self._described()}"
+        )
+
+    def _drawn(self, generator: np.random.Generator, part: str | None) -> Benchmark:
+        if self._balance is None:
+            return self._dataset.random_benchmark(generator, part)
+        packages = list(self._packages.values())
+        if not packages:
+            raise ValueError(f"expected at least one program, got none: {self._described()}")
+        uris = packages[int(generator.integers(len(packages)))]
+        return self.benchmark(uris[int(generator.integers(len(uris)))])
+
+    @cached_property
+    def _packages(self) -> dict[str, list[str]]:
+        packages: dict[str, list[str]] = {}
+        for uri in self._dataset.benchmark_uris(self._part):
+            packages.setdefault(self.package_of(uri), []).append(uri)
+        return packages
+
+    def _fits(self, benchmark: Benchmark) -> bool:
+        low, high = self._sizes
+        if low is None and high is None:
+            return True
+        size = size_of(benchmark)
+        return (low is None or low <= size) and (high is None or size <= high)
+
+    def _described(self) -> str:
+        low, high = self._sizes
+        sizes = f"{low or 0} to {'any number of' if high is None else high} bytes"
+        return f"{self.name}, part {self._part or 'any'}, {sizes}"
+
+
+def size_of(benchmark: Benchmark) -> int:
+    """Returns the bytes of a program as the compiler gets it: for LLVM, unoptimised bitcode."""
+    return len(benchmark.proto.program.contents)

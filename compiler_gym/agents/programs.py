@@ -17,14 +17,14 @@ from compiler_gym.envs.llvm.benchmarks.validation import (
     ReferenceValidator,
     validate_against_opt,
 )
+from compiler_gym.envs.llvm.datasets.kernels_dataset import KERNELS
+from compiler_gym.envs.llvm.datasets.llvm_datasets import uri_of_name
 from compiler_gym.envs.llvm.llvm_env import LlvmEnv
 from compiler_gym.errors.nearest_names import did_you_mean
 from compiler_gym.explorer.messages import ExplorerError, Source
 from compiler_gym.explorer.sources import make_program
 
 Language = Literal["c", "c++", "ir"]
-
-SUITE = "benchmark://kernels-v0"
 
 _LANGUAGES: dict[str, Language] = {
     ".c": "c",
@@ -63,18 +63,18 @@ def named_program(compiler: Compiler, name: str) -> OpenedProgram:
 
     Args:
         compiler: The compiler, which has the data sets.
-        name: A URI such as ``benchmark://kernels-v0/sha256``, or ``sha256`` for a built-in program.
+        name: A URI with or without its scheme, or the name of a built-in program.
 
     Raises:
         AgentError: If there is no program with that name.
     """
-    uri = name if "://" in name else f"{SUITE}/{name}"
+    uri = uri_of_name(name)
     try:
         # Other URIs name files of the server: file:, proto:, and those of benchmark://file-v0.
         compiler.datasets.dataset(uri)
         benchmark = compiler.datasets.benchmark(uri)
     except (LookupError, ValueError, OSError) as error:
-        names = [each.rpartition("/")[2] for each in compiler.datasets[SUITE].benchmark_uris()]
+        names = [each.rpartition("/")[2] for each in compiler.datasets[KERNELS].benchmark_uris()]
         names += [f"{each.name}/{name.rpartition('/')[2]}" for each in compiler.datasets]
         raise AgentError(
             f"expected the name of a program, got {name!r}.{did_you_mean(name, names)} "

@@ -8,9 +8,9 @@ from typing import Any, Literal
 from compiler_gym.agents.compiler import Compiler, shared_compiler
 from compiler_gym.agents.limits import Limits
 from compiler_gym.agents.problems import AgentError, text_of
-from compiler_gym.agents.programs import SUITE
 from compiler_gym.agents.verify import Verdict
 from compiler_gym.agents.workbench import Workbench
+from compiler_gym.envs.llvm.datasets.kernels_dataset import KERNELS
 from compiler_gym.errors import ServiceError
 
 Split = Literal["train", "validation", "test"]
@@ -70,7 +70,7 @@ class Task:
 
 
 @cache
-def programs_of(split: str, dataset: str = SUITE) -> tuple[str, ...]:
+def programs_of(split: str, dataset: str = KERNELS) -> tuple[str, ...]:
     """Returns the URIs of the programs of a part of a data set, in their order.
 
     Raises:
@@ -88,7 +88,7 @@ def choose_task(
     index: int | None = None,
     seed: int | None = None,
     objective: str = "instructions",
-    dataset: str = SUITE,
+    dataset: str = KERNELS,
 ) -> Task:
     """Returns a task.
 
@@ -237,7 +237,7 @@ class Episode:
         return f"{self.task.objective} {cost}, -Oz {oz}; {verified}; reward {self.reward:.4f}"
 
 
-def tasks_of(split: Split, dataset: str = SUITE) -> list[Task]:
+def tasks_of(split: Split, dataset: str = KERNELS) -> list[Task]:
     """Returns the tasks of a part of a data set."""
     return [
         Task(split, index, program) for index, program in enumerate(programs_of(split, dataset))

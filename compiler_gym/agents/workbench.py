@@ -7,7 +7,6 @@ from typing import Any, Literal
 
 from compiler_gym.agents.problems import AgentError, text_of
 from compiler_gym.agents.programs import (
-    SUITE,
     Language,
     OpenedProgram,
     file_program,
@@ -20,6 +19,7 @@ from compiler_gym.agents.texts import table
 from compiler_gym.agents.verify import Verdict, verify
 from compiler_gym.agents.views import ProgramViews, versus
 from compiler_gym.agents.workspace import Variant
+from compiler_gym.envs.llvm.datasets.kernels_dataset import KERNELS
 from compiler_gym.envs.llvm.llvm_env import LlvmEnv
 from compiler_gym.envs.workbench import ActionFailed, Objective
 from compiler_gym.errors import ServiceError
@@ -70,7 +70,7 @@ class Workbench(ProgramViews):
     # ----------------------------------------------------------------------------------------------
     # Tools: programs.
 
-    def list_programs(self, dataset: str = SUITE, offset: int = 0) -> str:
+    def list_programs(self, dataset: str = KERNELS, offset: int = 0) -> str:
         """Lists the programs of a data set, and the names of the other data sets.
 
         Args:
@@ -87,7 +87,7 @@ class Workbench(ProgramViews):
                 if number >= offset:
                     names.append(uri)
         except (LookupError, ValueError, OSError) as error:
-            raise AgentError(f"{text_of(error)} Try {SUITE}") from error
+            raise AgentError(f"{text_of(error)} Try {KERNELS}") from error
         others = ", ".join(each.name for each in self._compiler.datasets)
         return self._page("\n".join([*names, f"All data sets: {others}"]))
 

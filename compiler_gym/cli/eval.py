@@ -14,9 +14,8 @@ from compiler_gym.cli.options import (
     complete_env,
     complete_policy,
     complete_program,
-    opened_env,
     program_name,
-    program_uri,
+    program_uris,
 )
 from compiler_gym.cli.pool_options import PoolProgress, RayOption, command_pool
 from compiler_gym.evaluation.rows import ENDLESS, EPISODE_STEPS, WRONG
@@ -30,8 +29,8 @@ def evaluate(
     programs: Annotated[
         list[str] | None,
         typer.Argument(
-            help=f"{PROGRAM_HELP} By default programs that the shipped policies have not learnt "
-            "from, of kernels-v0, csmith-v0 and opensource-v0.",
+            help=f"{PROGRAM_HELP} Or a dataset, such as kernels-v0. By default programs that the "
+            "shipped policies have not learnt from, of kernels-v0, csmith-v0 and opensource-v0.",
             autocompletion=complete_program,
             show_default=False,
         ),
@@ -50,7 +49,8 @@ def evaluate(
         int,
         typer.Option(
             min=1,
-            help="Number of programs of csmith-v0, and of opensource-v0. Without PROGRAMS only.",
+            help="Maximum number of programs of a dataset. Without PROGRAMS, the number of those "
+            "of csmith-v0, and of opensource-v0.",
         ),
     ] = 20,
     seed: Annotated[
@@ -104,29 +104,27 @@ def evaluate(
     from compiler_gym.cli.eval_model import ModelOptions, evaluate_model, is_model
     from compiler_gym.datasets.selection import programs_of
     from compiler_gym.distributed.programs import Program
+    from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets, get_llvm_datasets
     from compiler_gym.evaluation.tasks import PolicyEvaluation
     from compiler_gym.tuning.policies.policy import Policy
 
-    uris = [program_uri(name) for name in programs or ()]
+    datasets = LlvmDatasets(get_llvm_datasets())
+    uris = program_uris(datasets, programs or (), count)
+    uris = uris or programs_of(datasets, "test", count, count, seed)
     if is_model(policy):
         if ray is not None or jobs > 1:
             raise typer.BadParameter("models and functions are evaluated one program at a time")
-        if not uris:
-            with opened_env("llvm-v0") as llvm:
-                uris = programs_of(llvm.datasets, "test", count, count, seed)
         options = ModelOptions(env, wrapper or (), episodes, steps, check)
         evaluate_model(policy, uris, options, as_json)
         return
     chosen = Policy.load(policy)
     file = SHIPPED.get(policy, Path(policy)).read_bytes()
-    with opened_env("llvm-v0") as llvm:
-        uris = [*dict.fromkeys(uris or programs_of(llvm.datasets, "test", count, count, seed))]
-        failures = Failures(len(uris))
-        tasks = []
-        for uri in uris:
-            with failures.noted(uri):
-                program = Program.of(llvm.datasets.benchmark(uri))
-                tasks.append(PolicyEvaluation.job(program, file, check))
+    failures = Failures(len(uris))
+    tasks = []
+    for uri in uris:
+        with failures.noted(uri):
+            program = Program.of(datasets.benchmark(uri))
+            tasks.append(PolicyEvaluation.job(program, file, check))
     rows = _evaluated(tasks, jobs, ray, failures)
     if as_json:
         print_json(

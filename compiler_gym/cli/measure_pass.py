@@ -26,13 +26,13 @@ from compiler_gym.util.truncate import truncate
 
 if TYPE_CHECKING:
     from compiler_gym.envs.llvm import LlvmEnv
+    from compiler_gym.envs.llvm.datasets.kernels_dataset import KERNELS
     from compiler_gym.tuning.pass_measurement import Estimate, Failure, Measurement, Trial
 
     # The results of the comparisons, by the URI of the program.
     Outcomes = dict[str, list[Trial | Failure]]
 
 _SCHEME = "benchmark://"
-_SUITE = "benchmark://kernels-v0"
 
 # The length of quoted errors. --json has them in full.
 _MAX_LINES = 6
@@ -245,7 +245,7 @@ def measure(
             _check_cost(env, cost)
             names = env.action_space.names
             programs = [*map(program_uri, program or ())]
-            programs = programs or [*env.datasets[_SUITE].benchmark_uris()]
+            programs = programs or [*env.datasets[KERNELS].benchmark_uris()]
             measurement = Measurement(
                 measured=_actions(env, passes),
                 clean_up=_actions(env, then),

@@ -36,9 +36,6 @@ def parse_duration(text: str) -> float:
     return float(match[1]) * _UNITS[match[2]]
 
 
-_SUITE = "benchmark://kernels-v0"
-
-
 def complete_env(incomplete: str) -> list[str]:
     """Returns the ids of environments that begin with a text."""
     return _starting(COMPILER_GYM_ENVS, incomplete)
@@ -47,12 +44,11 @@ def complete_env(incomplete: str) -> list[str]:
 def complete_program(incomplete: str) -> list[str]:
     """Returns the built-in programs and the files that begin with a text."""
     from compiler_gym.envs.llvm.benchmarks.bitcode import PROGRAM_SUFFIXES
-    from compiler_gym.envs.llvm.datasets.kernels_dataset import KERNELS_PATH
+    from compiler_gym.envs.llvm.datasets.kernels_dataset import kernel_names
 
-    names = sorted(path.name for path in KERNELS_PATH.iterdir() if path.is_dir())
     parent = Path(incomplete).parent if incomplete else Path()
     files = [str(path) for path in sorted(parent.glob("*")) if path.suffix in PROGRAM_SUFFIXES]
-    return _starting([*names, *files], incomplete)
+    return _starting([*kernel_names(), *files], incomplete)
 
 
 def complete_observation(incomplete: str) -> list[str]:
@@ -149,11 +145,12 @@ def program_uri(name: str) -> str:
     Raises:
         FileNotFoundError: If a file does not exist.
     """
-    if "://" in name:
-        return name
     from compiler_gym.datasets.uri import names_benchmark, uri_of_file
     from compiler_gym.envs.llvm.benchmarks.bitcode import PROGRAM_SUFFIXES
+    from compiler_gym.envs.llvm.datasets.llvm_datasets import uri_of_name
 
+    if "://" in name:
+        return name
     path = Path(name).expanduser()
     if path.suffix in PROGRAM_SUFFIXES and (path.is_file() or not names_benchmark(name)):
         if not path.is_file():
@@ -164,17 +161,7 @@ def program_uri(name: str) -> str:
             f"{name} is not a program by its name, which has to end in "
             f"{', '.join(PROGRAM_SUFFIXES)}"
         )
-    return f"{_scheme_of(name)}://{name}" if "/" in name else f"{_SUITE}/{name}"
-
-
-def _scheme_of(name: str) -> str:
-    """Returns the scheme of the dataset at the beginning of a name."""
-    from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets, get_llvm_datasets
-
-    try:
-        return LlvmDatasets(get_llvm_datasets()).dataset(name.partition("/")[0]).scheme
-    except (LookupError, ValueError):
-        return "benchmark"
+    return uri_of_name(name)
 
 
 def program_or_dataset(datasets: "Datasets", name: str) -> str:
@@ -229,10 +216,12 @@ def program_uris(datasets: "Datasets", names: Iterable[str], limit: int | None) 
 
 def program_name(uri: object) -> str:
     """Returns the short name of a program, for tables: the opposite of :func:`program_uri`."""
+    from compiler_gym.envs.llvm.datasets.kernels_dataset import KERNELS
+
     text = str(uri)
     if text.startswith("file://"):
         return text.rpartition("/")[2]
-    return text.removeprefix(f"{_SUITE}/").removeprefix("benchmark://")
+    return text.removeprefix(f"{KERNELS}/").removeprefix("benchmark://")
 
 
 @contextmanager

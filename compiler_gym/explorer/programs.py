@@ -8,10 +8,8 @@ from dataclasses import dataclass, field
 from cachetools import LRUCache
 
 from compiler_gym.datasets import Benchmark, BenchmarkSource
-from compiler_gym.envs.llvm.datasets.kernels_dataset import KERNELS_PATH
+from compiler_gym.envs.llvm.datasets.kernels_dataset import KERNELS
 from compiler_gym.explorer import messages
-
-_SUITE = "benchmark://kernels-v0"
 
 
 @dataclass
@@ -31,7 +29,7 @@ class Program:
     @property
     def is_built_in(self) -> bool:
         """True if it is one of the package's programs."""
-        return str(self.benchmark).startswith(_SUITE)
+        return str(self.benchmark).startswith(KERNELS)
 
 
 class Programs:
@@ -81,7 +79,7 @@ class Programs:
         """Returns a name for a program of the owner that none of the others has."""
         with self._lock:
             taken = {program.message.name for program in self._own.values()}
-        name = uri.removeprefix(f"{_SUITE}/").removeprefix("benchmark://")
+        name = uri.removeprefix(f"{KERNELS}/").removeprefix("benchmark://")
         if uri.startswith(("file://", "benchmark://file-v0/")):
             name = name.rpartition("/")[2]
         candidates = (name if i == 1 else f"{name}-{i}" for i in itertools.count(1))
@@ -91,16 +89,6 @@ class Programs:
         """Drops all programs but the owner's."""
         with self._lock:
             self._recent.clear()
-
-
-def built_in_names() -> list[str]:
-    """Returns the names of the built-in programs, in alphabetical order."""
-    return sorted(path.name for path in KERNELS_PATH.iterdir() if path.is_dir())
-
-
-def built_in_uri(name: str) -> str:
-    """Returns the URI of a built-in program."""
-    return f"{_SUITE}/{name}"
 
 
 def id_of_source(source: messages.Source) -> str:

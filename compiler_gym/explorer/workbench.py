@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import compiler_gym
 from compiler_gym.datasets import Benchmark
+from compiler_gym.envs.llvm.datasets.kernels_dataset import KERNELS, kernel_names
 from compiler_gym.envs.llvm.llvm_command_line import short_name
 from compiler_gym.envs.llvm.llvm_env import LlvmEnv
 from compiler_gym.envs.llvm.specs import AUTOPHASE_FEATURE_NAMES
@@ -28,8 +29,6 @@ from compiler_gym.explorer.messages import ExplorerError
 from compiler_gym.explorer.programs import (
     Program,
     Programs,
-    built_in_names,
-    built_in_uri,
     id_of_source,
 )
 from compiler_gym.explorer.sources import make_program
@@ -115,7 +114,7 @@ class Workbench:
             llvm=self._compiler_version,
             actions=_described(self.action_space),
             pipelines=_described(self.pipeline_space),
-            programs=built_in_names(),
+            programs=kernel_names(),
             program=self.first.message.id if self.first else None,
             autophase=[*AUTOPHASE_FEATURE_NAMES],
             is_public=self.limits.is_public,
@@ -137,12 +136,12 @@ class Workbench:
         name = request.name or ""
         program = self._programs.find_own_by_name(name)
         if program is None:
-            names = built_in_names()
+            names = kernel_names()
             if name not in names:
                 raise ExplorerError(
                     "input", f"There is no built-in program {name!r}.{did_you_mean(name, names)}"
                 )
-            program = self._programs.find(name) or self._add(name, name, built_in_uri(name), None)
+            program = self._programs.find(name) or self._add(name, name, f"{KERNELS}/{name}", None)
         return program.message
 
     def add(self, benchmark: Benchmark | str) -> Program:

@@ -19,6 +19,13 @@ def test_a_long_mistake_has_a_short_message(fails, policy):
     assert "is not in the space" in line and len(line) < 400
 
 
+def test_programs_of_a_dataset(run, fails, policy):
+    words = ("--policy", policy, "--no-check", "--json")
+    done = json.loads(run("eval", "kernels-v0", "--count", "1", *words).stdout)
+    assert [row["uri"] for row in done["programs"]] == ["benchmark://kernels-v0/aes"]
+    assert "Did you mean sha256" in fails("eval", "sha255", *words)
+
+
 @pytest.mark.parametrize("more", [[], ["--jobs", "2"]])
 def test_one_of_several_does_not_compile(run, policy, program_c, environment, more):
     (environment / "wrong.c").write_text("int f(void) { return g; }\n")

@@ -34,6 +34,8 @@ from compiler_gym.util import llvm_tools
 from compiler_gym.util.runfiles_path import runfiles_path
 
 KERNELS_PATH = runfiles_path("compiler_gym/data/kernels-v0")
+KERNELS = "benchmark://kernels-v0"
+"""The name of the dataset of the built-in programs."""
 """One folder for each program: ``program.c``, ``input-N.txt``, ``expected-N.txt`` and, once the
 package has been built, ``program.bc``."""
 
@@ -44,6 +46,11 @@ INPUT_SETS = 2
 
 _COPT = ("-std=c11", "-w")
 _COMPILE_TIMEOUT_SECONDS = 60
+
+
+def kernel_names() -> list[str]:
+    """Returns the names of the built-in programs, in alphabetical order."""
+    return sorted(path.name for path in KERNELS_PATH.iterdir() if path.is_dir())
 
 
 class KernelsDataset(Dataset):
@@ -65,7 +72,7 @@ class KernelsDataset(Dataset):
         self, site_data_base: Path, sort_order: int = 0, kernels_path: Path = KERNELS_PATH
     ):
         super().__init__(
-            name="benchmark://kernels-v0",
+            name=KERNELS,
             description="Small real C programs with inputs and expected outputs",
             license="MIT",
             site_data_base=site_data_base,

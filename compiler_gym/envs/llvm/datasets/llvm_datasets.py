@@ -25,7 +25,7 @@ from compiler_gym.envs.llvm.benchmarks.validation import (
 )
 from compiler_gym.envs.llvm.datasets.cbench import CBenchInputs, with_recipe
 from compiler_gym.envs.llvm.datasets.generators import CsmithDataset, LlvmStressDataset
-from compiler_gym.envs.llvm.datasets.kernels_dataset import KernelsDataset
+from compiler_gym.envs.llvm.datasets.kernels_dataset import KERNELS, KernelsDataset
 from compiler_gym.envs.llvm.datasets.opensource_dataset import OpenSourceDataset
 from compiler_gym.envs.llvm.datasets.programs_dataset import ProgramsDataset
 from compiler_gym.envs.llvm.datasets.published import (
@@ -326,3 +326,20 @@ def get_llvm_datasets(site_data_base: str | Path | None = None) -> Iterator[Data
     classes = {dataset_class.NAME: dataset_class for dataset_class in NAMED_DATASETS}
     for dataset in published_datasets(base, SOURCE_COMPILERS):
         yield classes[dataset.name](base) if dataset.name in classes else dataset
+
+
+def uri_of_name(name: str) -> str:
+    """Returns the URI of a program of a dataset. The program may not exist.
+
+    Args:
+        name: A URI with or without its scheme, or the name of a built-in program.
+    """
+    if "://" in name:
+        return name
+    if "/" not in name:
+        return f"{KERNELS}/{name}"
+    try:
+        scheme = LlvmDatasets(get_llvm_datasets()).dataset(name.partition("/")[0]).scheme
+    except (LookupError, ValueError):
+        scheme = "benchmark"
+    return f"{scheme}://{name}"

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import typer
 
-from compiler_gym.cli.console import print_json, print_line, print_table, working_on
+from compiler_gym.cli.console import print_json, print_line, print_table, progress_bar, working_on
 from compiler_gym.cli.failures import Failures
 from compiler_gym.cli.options import EnvOption, JsonOption, opened_env
 from compiler_gym.util.runfiles_path import site_data_path
@@ -121,22 +121,38 @@ def programs(
 
 
 @datasets_app.command()
-def install(names: NamesArgument, env: EnvOption = "llvm-v0") -> None:
+def install(
+    names: NamesArgument,
+    part: Annotated[
+        str | None,
+        typer.Option(help="Download what this part needs: train, validation or test."),
+    ] = None,
+    env: EnvOption = "llvm-v0",
+) -> None:
     """Download datasets, unless they are installed.
 
     The exit code is 1 if one cannot be installed.
     """
+    from compiler_gym.datasets import Subset
+
     failures = Failures(len(names))
     with opened_env(env) as opened:
         chosen = [opened.datasets.dataset(name) for name in names]
         for dataset in chosen:
             with failures.noted(str(dataset)):
-                with working_on(f"installing {dataset}"):
-                    dataset.install()
-                print_line(f"{dataset} is installed: {dataset.size or 'any number of'} programs")
+                _prefetch(dataset, part)
+                count = Subset(dataset, part).size or "any number of"
+                of_part = f" of {part}" if part else ""
+                print_line(f"{dataset} is installed: {count} programs{of_part}")
     failures.print()
     if failures.reasons:
         raise typer.Exit(1)
+
+
+def _prefetch(dataset: "Dataset", part: str | None) -> None:
+    with progress_bar() as bar:
+        task = bar.add_task(f"installing {dataset}", total=None)
+        dataset.prefetch(part, lambda done, total: bar.update(task, completed=done, total=total))
 
 
 @datasets_app.command()

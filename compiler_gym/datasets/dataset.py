@@ -4,7 +4,7 @@ import os
 import re
 import shutil
 import warnings
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import total_ordering
 from itertools import islice
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from compiler_gym.datasets.benchmark import KEPT, Benchmark
-from compiler_gym.datasets.parts import part_of_uri, with_part
+from compiler_gym.datasets.parts import check_part, part_of_uri, with_part
 from compiler_gym.datasets.uri import BenchmarkUri
 from compiler_gym.errors import DatasetInitError
 from compiler_gym.util.filesystem import file_lock
@@ -185,6 +185,27 @@ class Dataset:
             DatasetInitError: The files are not available.
         """
         self._warn_if_deprecated()
+
+    def prefetch(
+        self, part: str | None = None, on_progress: Callable[[int, int], None] | None = None
+    ) -> None:
+        """Downloads all that the programs of a part need. Draws of them then download nothing.
+
+        This implementation installs the whole dataset. Sources are compiled on first use.
+
+        Args:
+            part: ``"train"``, ``"validation"`` or ``"test"``; None for all.
+            on_progress: Called after each download, with the number of those that are done and the
+                number of all.
+
+        Raises:
+            ValueError: There is no such part.
+            DatasetInitError: The files are not available.
+        """
+        check_part(part, self.name)
+        self.install()
+        if on_progress is not None:
+            on_progress(1, 1)
 
     def uninstall(self) -> None:
         """Deletes the dataset's files. Does nothing if there are none."""

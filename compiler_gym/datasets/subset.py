@@ -1,6 +1,6 @@
 """A choice of the programs of a dataset, by part and size, and their order."""
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from functools import cached_property
 from itertools import chain
 
@@ -78,6 +78,21 @@ class Subset(Dataset):
         if self._part is None or not 0 < self._dataset.size <= _MAX_LISTED:
             return self._dataset.size
         return sum(1 for _ in self._dataset.benchmark_uris(self._part))
+
+    def prefetch(
+        self, part: str | None = None, on_progress: Callable[[int, int], None] | None = None
+    ) -> None:
+        """Downloads all that the programs of the part need.
+
+        Args:
+            part: A part; None for that of this choice.
+            on_progress: Same as in :meth:`Dataset.prefetch`.
+
+        Raises:
+            ValueError: There is no such part.
+            DatasetInitError: The files are not available.
+        """
+        self._dataset.prefetch(part or self._part, on_progress)
 
     def part_of(self, uri: str | BenchmarkUri) -> str:
         """Returns the part of a benchmark."""

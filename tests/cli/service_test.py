@@ -91,6 +91,8 @@ def test_a_dataset_that_cannot_be_installed_leaves_the_others(run, environment, 
 
 def test_datasets(run, environment):
     assert "is installed: 28 programs" in run("datasets", "install", "kernels-v0").stdout
+    of_part = run("datasets", "install", "kernels-v0", "--part", "test")
+    assert "is installed: 7 programs of test" in of_part.stdout
     assert "is removed: " in run("datasets", "remove", "npb-v0").stdout
 
 

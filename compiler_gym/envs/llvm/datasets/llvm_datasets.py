@@ -1,6 +1,6 @@
 """The datasets of the LLVM environments, including the user's own programs."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from threading import Lock
 from typing import ClassVar
@@ -177,6 +177,22 @@ class CBenchDataset(_PublishedWithManifest):
     def __init__(self, site_data_base: str | Path, sort_order: int | None = None):
         super().__init__(site_data_base, sort_order)
         self._inputs = CBenchInputs(site_data_base)
+
+    def prefetch(
+        self, part: str | None = None, on_progress: Callable[[int, int], None] | None = None
+    ) -> None:
+        """Downloads the programs and their inputs. Without inputs, programs can be optimised.
+
+        Args:
+            part: A part. The archives have all of them.
+            on_progress: Same as in :meth:`Dataset.prefetch`.
+
+        Raises:
+            ValueError: There is no such part.
+            DatasetInitError: The programs are not available.
+        """
+        super().prefetch(part, on_progress)
+        _ = self._inputs.folder
 
     def benchmark_from_parsed_uri(self, uri: BenchmarkUri) -> Benchmark:
         """Returns the benchmark of a URI. Downloads its inputs if they are missing.

@@ -1,5 +1,6 @@
 """Datasets of programs that are compiled from source distributions."""
 
+import itertools
 import json
 import os
 import re
@@ -9,19 +10,21 @@ import sys
 import tarfile
 import zlib
 from abc import abstractmethod
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from html import unescape
 from http.client import HTTPException, InvalidURL
 from pathlib import Path
+from threading import Lock
 from urllib.error import URLError
 from urllib.parse import urljoin, urlsplit, urlunsplit
 from urllib.request import urlopen
 
 from compiler_gym.datasets import Dataset
 from compiler_gym.datasets.benchmark import fingerprint_of_file
+from compiler_gym.datasets.parts import check_part
 from compiler_gym.datasets.tar_dataset import unpack_tar
 from compiler_gym.errors import DatasetInitError, DownloadFailed
 from compiler_gym.util import llvm_tools
@@ -33,6 +36,7 @@ from compiler_gym.util.download import (
     request_of,
 )
 from compiler_gym.util.filesystem import file_lock
+from compiler_gym.util.thread_pool import map_in_threads
 
 # Source distributions of the Python package index, a source of C and C++ programs.
 #
@@ -133,6 +137,8 @@ def _index() -> str:
 
 
 _MARKER = ".sha256"
+# Downloads at a time.
+_DOWNLOADS = 4
 # Errors for damaged archives, besides OSError.
 _DAMAGED = (OSError, EOFError, ValueError, zlib.error, tarfile.TarError)
 
@@ -161,6 +167,33 @@ class PackagedDataset(Dataset):
         super().install()
         for package in self.distributions():
             self.unpacked(package)
+
+    def prefetch(
+        self, part: str | None = None, on_progress: Callable[[int, int], None] | None = None
+    ) -> None:
+        """Downloads the missing packages of a part, several at a time.
+
+        Args:
+            part: ``"train"``, ``"validation"`` or ``"test"``; None for all.
+            on_progress: Called after each package, with the number of those that are there and the
+                number of all.
+
+        Raises:
+            ValueError: There is no such part.
+            DatasetInitError: A package cannot be fetched, unpacked or stored.
+        """
+        check_part(part, self.name)
+        names = {self.package_of(uri) for uri in self.benchmark_uris(part)}
+        packages = [each for each in self.distributions() if each.name in names]
+        lock, done = Lock(), itertools.count(1)
+
+        def get(package: SourceDistribution) -> None:
+            self.unpacked(package)
+            with lock:
+                if on_progress is not None:
+                    on_progress(next(done), len(packages))
+
+        map_in_threads(get, packages, _DOWNLOADS)
 
     def unpacked(self, package: SourceDistribution) -> Path:
         """Returns the folder of a package, after downloading it if necessary.

@@ -175,6 +175,11 @@ class ProgramsDataset(PackagedDataset):
         package = program and packages_of().get(program.package)
         return package.part if package else super().part_of(uri)
 
+    def package_of(self, uri: str | BenchmarkUri) -> str:
+        """Returns the package of a program; empty if there is no such program."""
+        program = self.programs.get(BenchmarkUri.from_string(str(uri)).path.removeprefix("/"))
+        return program.package if program else ""
+
     def fingerprint(self, uri: BenchmarkUri) -> Hashable | None:
         """Returns a cache key for a benchmark. Equal keys mean equal benchmarks."""
         program = self.programs.get(uri.path.removeprefix("/"))

@@ -1,10 +1,11 @@
 import json
 import pickle
+from contextlib import suppress
 
 import numpy as np
 import pytest
 
-from compiler_gym.datasets import PARTS
+from compiler_gym.datasets import PARTS, Subset
 from compiler_gym.envs.llvm.datasets import LlvmDatasets, OpenSourceDataset
 from compiler_gym.envs.llvm.datasets.opensource_dataset import LANGUAGES
 from compiler_gym.errors import BenchmarkInitError, DatasetInitError
@@ -98,6 +99,28 @@ def test_random_benchmarks_of_a_part(make):
         except BenchmarkInitError as error:
             assert "use of undeclared identifier 'missing'" in str(error)
     assert drawn == {f"{NAME}/second/src/one.c", f"{NAME}/second/src/two.cpp"}
+
+
+@pytest.mark.parametrize("part", [None, "train"])
+def test_prefetch(make, mirror, part):
+    dataset, progress = make(), []
+    chosen = Subset(dataset, part)
+    chosen.prefetch(on_progress=lambda done, total: progress.append((done, total)))
+    assert progress == ([(1, 1)] if part else [(1, 2), (2, 2)])
+    assert dataset.installed == (part is None)
+    for archive in mirror.folder.iterdir():
+        archive.unlink()
+    generator = np.random.default_rng(0)
+    for _ in range(8):
+        with suppress(BenchmarkInitError):
+            chosen.random_benchmark(generator)
+    with pytest.raises(ValueError, match=r"'dev'"):
+        dataset.prefetch("dev")
+
+
+def test_prefetch_without_network(make):
+    with pytest.raises(DatasetInitError, match=r"first-1\.0\.tar\.gz"):
+        make(is_there=False).prefetch("train")
 
 
 def test_unknown_files(make):

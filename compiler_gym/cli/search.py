@@ -4,6 +4,7 @@ import shlex
 import threading
 from collections.abc import Callable
 from contextlib import closing, nullcontext
+from dataclasses import replace
 from enum import Enum
 from functools import partial
 from pathlib import Path
@@ -25,7 +26,9 @@ from compiler_gym.cli.options import PROGRAM_HELP, JsonOption, complete_program,
 from compiler_gym.cli.pool_options import RayOption
 from compiler_gym.cli.sequence_search import (
     COSTS,
+    FEWEST_TRIES,
     NO_OPT,
+    Budget,
     Game,
     play,
     reporting,
@@ -38,6 +41,7 @@ if TYPE_CHECKING:
     from compiler_gym.distributed.worker import Worker
 
 _PROGRAMS = ("sha256", "json", "regex", "huffman", "fft", "containers")
+_SECONDS = 60.0
 _SECONDS_BETWEEN_LINES = 5
 _HEADINGS = {"instructions": "insts", "bytes": "bytes"}
 _LESS = {"instructions": "have fewer instructions", "bytes": "have fewer bytes of code"}
@@ -58,7 +62,30 @@ def search(
             show_default=False,
         ),
     ] = None,
-    seconds: Annotated[float, typer.Option(min=0, help="Total search time of all programs.")] = 60,
+    seconds: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            help="Total search time of all programs. By default 60, or no limit with --tries.",
+            show_default=False,
+        ),
+    ] = None,
+    tries: Annotated[
+        int | None,
+        typer.Option(
+            min=FEWEST_TRIES,
+            help="Number of sequences to try for each program. The result then follows from the "
+            "seed, unless --seconds ends the search before.",
+            show_default=False,
+        ),
+    ] = None,
+    llvm_only: Annotated[
+        bool,
+        typer.Option(
+            "--llvm-only",
+            help="Use only the passes of LLVM, and marks of functions. No pass of this project.",
+        ),
+    ] = False,
     goal: Annotated[
         Goal, typer.Option(help="The size to reduce: IR instructions, or bytes of machine code.")
     ] = Goal.instructions,
@@ -75,7 +102,10 @@ def search(
     """Search for passes that beat opt -Oz.
 
     opt -Oz runs the passes of that level on unoptimised bitcode. clang -Oz makes smaller code,
-    since it also marks functions for size. The command optimize compares with clang.
+    since it also marks functions for size. One column of the
+    table is against opt -Oz with these marks. The command optimize compares with clang.
+
+    The levels -Oz and -Os, with and without marks, are tried first. The result is never larger.
 
     opt repeats each result, byte for byte. The output folder has NAME.input.bc and NAME.bc for each
     program, before and after the passes, and commands.sh with the commands of opt. Ctrl-C ends the
@@ -85,16 +115,22 @@ def search(
     Examples:
       compiler-gym search
       compiler-gym search program.c --seconds 20
+      compiler-gym search program.c --tries 1000 --llvm-only
       compiler-gym search sha256 json --goal bytes --json
     """  # noqa: D301, the mark of a paragraph that is not filled.
     games = [Game(program_uri(name), goal.value) for name in programs or _PROGRAMS]
+    if seconds is None and tries is None:
+        seconds = _SECONDS
+    budget = Budget(seconds, tries, llvm_only)
     names = [game.name for game in games]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise typer.BadParameter(f"There are several programs called {', '.join(twice)}.")
     if ray is not None:
-        finished = _run_on_nodes(games, ray, seconds, seed, output_folder)
+        finished = _run_on_nodes(games, ray, budget, seed, output_folder)
     else:
-        each = seconds * min(jobs, len(games)) / len(games)
+        if seconds is not None:
+            seconds *= min(jobs, len(games)) / len(games)
+        each = replace(budget, seconds=seconds)
 
         def start(game: Game, worker: "Worker") -> None:
             with reporting(game) if len(games) > 1 else nullcontext():
@@ -139,14 +175,14 @@ def _run(games: list[Game], start: "Callable[[Game, Worker], None]", jobs: int, 
 
 
 def _run_on_nodes(
-    games: list[Game], ray: str, seconds: float, seed: int, output_folder: Path
+    games: list[Game], ray: str, budget: Budget, seed: int, output_folder: Path
 ) -> bool:
     """Searches for all programs on the nodes of a cluster. Returns False after Ctrl-C."""
     from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets, get_llvm_datasets
 
     places = {game.uri: place for place, game in enumerate(games)}
     datasets = LlvmDatasets(get_llvm_datasets())
-    found = search_on_nodes(games, datasets, ray, seconds, seed, output_folder)
+    found = search_on_nodes(games, datasets, ray, budget, seed, output_folder)
     try:
         with closing(found):
             for game in found:
@@ -182,6 +218,7 @@ def _table(games: list[Game]) -> Any:
             for level, heading in (("O0", "-O0"), ("Oz", "-Oz"), ("best", "best")):
                 row[f"{_HEADINGS[name]}\n{heading}"] = costs.get(level)
         row["best\n/-Oz"] = "" if game.ratio is None else f"{game.ratio:.1%}"
+        row["/marked\n-Oz"] = "" if game.marked_ratio is None else f"{game.marked_ratio:.1%}"
         row["opt\nsays"] = game.proof or game.state
         rows.append(row)
     return make_table(rows, "LLVM passes chosen by search, against opt -Oz")
@@ -232,6 +269,8 @@ def _as_json(game: Game) -> dict[str, Any]:
         "tries": game.tries,
         "costs": game.costs,
         "ratio": game.ratio,
+        "marked_ratio": game.marked_ratio,
+        "curve": [{"tries": tries, "seconds": at, "cost": cost} for tries, at, cost in game.curve],
         "commandline": game.commandline,
         "input": game.unoptimised and str(game.unoptimised),
         "output": game.bitcode and str(game.bitcode),

@@ -1,8 +1,9 @@
 """A search for sequences of LLVM passes that make a program smaller than ``-Oz`` does.
 
-Each program is an episode, played again and again: the search begins with a sequence that was
-learnt from many programs. It mutates the best sequence, compiles the program, and keeps
-improvements. At the end it removes passes without effect, and the real ``opt`` proves each result.
+Each program is an episode, played again and again. The search begins with the levels of ``opt``,
+with and without marks of all functions, and with sequences that were learnt from many programs. It
+mutates the best sequence, compiles the program, and keeps improvements. At the end it removes
+passes without effect, and the real ``opt`` proves each result.
 """
 
 import random
@@ -10,9 +11,9 @@ import re
 import tempfile
 import threading
 import time
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,6 +26,7 @@ from compiler_gym.util.registration import make
 from compiler_gym.util.sequence_reducer import reductions
 
 if TYPE_CHECKING:
+    from compiler_gym.cli.sequence_trials import Trials
     from compiler_gym.datasets import Datasets
     from compiler_gym.distributed.task import Job
     from compiler_gym.distributed.worker import Worker
@@ -39,10 +41,60 @@ COSTS = {
     "bytes": ("ObjectTextSizeBytes", "ObjectTextSize"),
 }
 
-# The time for removing passes without effect, as a share of the search time.
+#: The least number of tries: the first candidates, whose best is the floor of the result.
+FEWEST_TRIES = 5
+
+# The time or tries for removing passes without effect, as a share of those of the search.
 _SHARE_OF_SHORTENING = 0.2
 
 _FILE_NAME = re.compile(r"[^\w.-]+")
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The end of a search for one program, and what it may use.
+
+    Attributes:
+        seconds: The search time; None for no limit.
+        tries: The number of sequences to try; None for no limit. With this limit alone, the result
+            follows from the seed.
+        llvm_only: Whether to leave out the passes of this project. Marks of functions are no
+            passes.
+    """
+
+    seconds: float | None = None
+    tries: int | None = None
+    llvm_only: bool = False
+
+    def parts(self) -> tuple["Limit", "Limit"]:
+        """Returns the limits of searching and of removing passes, which begin now."""
+        now, share = time.monotonic(), _SHARE_OF_SHORTENING
+        seconds = self.seconds
+        return (
+            Limit(None if seconds is None else now + seconds * (1 - share), self.tries),
+            Limit(
+                None if seconds is None else now + seconds,
+                None if self.tries is None else int(self.tries * share),
+            ),
+        )
+
+
+@dataclass(frozen=True)
+class Limit:
+    """The end of a part of a search.
+
+    Attributes:
+        deadline: The end by the monotonic clock, in seconds; None for no limit.
+        tries: The number of sequences to try; None for no limit.
+    """
+
+    deadline: float | None
+    tries: int | None
+
+    def is_over(self, tries: int) -> bool:
+        """Returns true after so many tries, or too late."""
+        is_late = self.deadline is not None and time.monotonic() > self.deadline
+        return is_late or (self.tries is not None and tries >= self.tries)
 
 
 @dataclass
@@ -54,9 +106,11 @@ class Game:
         goal: The cost to reduce.
         state: The current phase: "waiting", "baselines", "searching", "shortening", "proving" or
             "done".
-        costs: The values of each cost after ``O0``, after ``Oz``, and at ``best``.
+        costs: The values of each cost after ``O0``, after ``Oz``, after ``marked_Oz``, which is
+            -Oz with all functions marked for size, and at ``best``.
         tries: The number of evaluated sequences.
-        actions: The best of them.
+        curve: For each improvement, the tries and seconds until then, and the cost.
+        actions: The best sequence.
         commandline: The command line of ``opt`` that does the same.
         bitcode: The file of the optimised program, once written.
         proof: The comparison with ``opt``: "identical", "DIFFERENT" or :data:`NO_OPT`; empty
@@ -69,6 +123,7 @@ class Game:
     state: str = "waiting"
     costs: dict[str, dict[str, int]] = field(default_factory=lambda: {name: {} for name in COSTS})
     tries: int = 0
+    curve: list[tuple[int, float, int]] = field(default_factory=list)
     actions: list[int] = field(default_factory=list)
     commandline: str = ""
     bitcode: Path | None = None
@@ -87,8 +142,16 @@ class Game:
     @property
     def ratio(self) -> float | None:
         """The best cost as a share of that of -Oz; None before both are known."""
+        return self._ratio_to("Oz")
+
+    @property
+    def marked_ratio(self) -> float | None:
+        """The same for -Oz with all functions marked for size."""
+        return self._ratio_to("marked_Oz")
+
+    def _ratio_to(self, level: str) -> float | None:
         costs = self.costs[self.goal]
-        return costs["best"] / max(costs["Oz"], 1) if {"best", "Oz"} <= costs.keys() else None
+        return costs["best"] / max(costs[level], 1) if {"best", level} <= costs.keys() else None
 
     @property
     def unoptimised(self) -> Path | None:
@@ -105,13 +168,13 @@ def reporting(game: Game) -> Iterator[None]:
         game.fail(reason_for(game.name, error))
 
 
-def play(game: Game, stop: threading.Event, seconds: float, seed: int, folder: Path) -> None:
+def play(game: Game, stop: threading.Event, budget: Budget, seed: int, folder: Path) -> None:
     """Searches for one program, and writes the unoptimised and the optimised program.
 
     Args:
         game: What is found out is written there at once.
         stop: Ends the search early, and no files are written then.
-        seconds: For how long to search.
+        budget: The end of the search.
         seed: Repeats a search, as far as it comes in its time.
         folder: The folder; made if need be.
 
@@ -120,80 +183,85 @@ def play(game: Game, stop: threading.Event, seconds: float, seed: int, folder: P
         Exception: If it cannot be used, or the service fails repeatedly.
     """
     with make("llvm-v0", benchmark=game.uri) as env:
-        find(env, game, stop, seconds, seed)
+        find(env, game, stop, budget, seed)
         if not stop.is_set():
             write(env, game, folder)
             prove(game)
 
 
-def find(env: "LlvmEnv", game: Game, stop: threading.Event, seconds: float, seed: int) -> None:
+def find(env: "LlvmEnv", game: Game, stop: threading.Event, budget: Budget, seed: int) -> None:
     """Searches for one program: :func:`play` without the files.
 
     Args:
-        env: An environment whose benchmark is the program.
+        env: An environment whose benchmark is the program. Its next episode has the action space of
+            the result.
         game: What is found out is written there at once.
         stop: Ends the search early.
-        seconds: For how long to search.
+        budget: The end of the search.
         seed: Repeats a search, as far as it comes in its time.
     """
+    from compiler_gym.cli.sequence_trials import PASS_SPACE, SequenceSearch, Trials
+    from compiler_gym.tuning.policies.policy import LEVEL_SPACE
+
     game.state = "baselines"
     env.reset()
     _measure_baselines(env, game)
     game.state = "searching"
-    shortening = seconds * _SHARE_OF_SHORTENING
-    _search(env, game, stop, time.monotonic() + seconds - shortening, random.Random(seed))
-    game.state = "shortening"
-    shorten(env, game, stop, time.monotonic() + shortening)
+    searching, shortening = budget.parts()
+    cost = COSTS[game.goal][0]
+    with (
+        closing(Trials(env, LEVEL_SPACE, cost)) as levels,
+        closing(Trials(env, PASS_SPACE, cost)) as passes,
+    ):
+        search = SequenceSearch(game, levels, passes, budget.llvm_only)
+        search.run(stop, searching, random.Random(seed))
+        game.state = "shortening"
+        shorten(game, search.best, stop, shortening.is_over)
+        env.reset(action_space=search.best.space)
 
 
 def _measure_baselines(env: "LlvmEnv", game: Game) -> None:
+    from compiler_gym.tuning.policies.policy import MARKED_OZ, level_episode
+
     names = [f"{prefix}{level}" for _, prefix in COSTS.values() for level in ("O0", "Oz")]
     values = iter(env.observation.observe(names))
     for costs in game.costs.values():
         costs["O0"], costs["Oz"] = int(next(values)), int(next(values))
+    with level_episode(env) as marked:
+        found, _, done, _ = marked.multistep(
+            [marked.action_space[name] for name in MARKED_OZ],
+            observation_spaces=[name for name, _ in COSTS.values()],
+        )
+    if not done:
+        for costs, value in zip(game.costs.values(), found, strict=True):
+            costs["marked_Oz"] = int(value)
 
 
-def _search(
-    env: "LlvmEnv", game: Game, stop: threading.Event, deadline: float, rng: random.Random
+def shorten(
+    game: Game, trials: "Trials", stop: threading.Event, is_over: Callable[[int], bool]
 ) -> None:
-    from compiler_gym.tuning.policies.policy import FIRST_SEQUENCE, Policy, mutate
+    """Removes passes without effect from the best sequence.
 
-    game.costs[game.goal]["best"] = game.costs[game.goal]["O0"]
-    for names in (FIRST_SEQUENCE, *Policy.load("sequence").sequences):
-        _try(env, game, [env.action_space[name] for name in names])
-    while time.monotonic() < deadline and not stop.is_set():
-        _try(env, game, mutate(game.actions, int(env.action_space.n), rng))
-        game.tries += 1
-
-
-def _try(env: "LlvmEnv", game: Game, actions: list[int]) -> None:
-    """Evaluates a sequence, and keeps it if it is as good as the best."""
-    costs = game.costs[game.goal]
-    cost = _compile(env, actions, game.goal)
-    if cost is not None and cost <= costs["best"]:
-        costs["best"], game.actions = cost, actions
-        game.commandline = env.action_space.to_string(actions)
-
-
-def shorten(env: "LlvmEnv", game: Game, stop: threading.Event, deadline: float) -> None:
-    """Removes passes without effect from the best sequence."""
+    Args:
+        game: Has the sequence, and gets the shorter one.
+        trials: Tries sequences of its action space.
+        stop: Ends it early.
+        is_over: Takes the number of sequences tried. Ends it early, too.
+    """
     best = game.costs[game.goal]["best"]
+    tries = 0
 
     def is_as_good(actions: list[int]) -> bool:
-        if stop.is_set() or time.monotonic() > deadline:
+        nonlocal tries
+        if stop.is_set() or is_over(tries):
             return False
-        cost = _compile(env, actions, game.goal)
-        return cost is not None and cost <= best
+        tries += 1
+        # A smaller program would count more tries than the budget has.
+        return trials.cost(actions) == best
 
     for shorter in reductions(game.actions, is_as_good):
-        game.actions, game.commandline = shorter, env.action_space.to_string(shorter)
-
-
-def _compile(env: "LlvmEnv", actions: list[int], goal: str) -> int | None:
-    """Plays one episode. Returns the final cost, or None if the compiler failed."""
-    env.reset()
-    (cost,), _, done, _ = env.multistep(actions, observation_spaces=[COSTS[goal][0]])
-    return None if done else int(cost)
+        trials.keep(shorter, best)
+        game.actions, game.commandline = shorter, trials.space.to_string(shorter)
 
 
 def write(env: "LlvmEnv", game: Game, folder: Path) -> None:
@@ -241,6 +309,9 @@ def is_made_by_opt(game: Game) -> bool:
 # A search exceeds its time by the first and the last compilation.
 _SLACK_SECONDS = 300.0
 
+# The time of a search that only its tries limit.
+_LONGEST_SECONDS = 86400.0
+
 
 @dataclass(frozen=True)
 class Search:
@@ -250,14 +321,14 @@ class Search:
         program: The URI of the program.
         message: The hash of the message for the service, which is data of the job.
         goal: The size to reduce, see :class:`Game`.
-        seconds: The search time.
+        budget: The end of the search.
         seed: The seed.
     """
 
     program: str
     message: str
     goal: str
-    seconds: float
+    budget: Budget
     seed: int
 
     @cached_property
@@ -265,7 +336,7 @@ class Search:
         """The hash of the content, of 32 hexadecimal digits."""
         from compiler_gym.distributed.task import name_of
 
-        return name_of({"search": 1, **asdict(self)})
+        return name_of({"search": 2, **asdict(self)})
 
     def run(self, worker: "Worker") -> tuple[Game, bytes, bytes]:
         """Searches.
@@ -276,7 +347,7 @@ class Search:
         env = worker.env("llvm-v0", {})
         env.benchmark = worker.program(self.message)
         game = Game(self.program, self.goal)
-        find(env, game, worker.stop, self.seconds, self.seed)
+        find(env, game, worker.stop, self.budget, self.seed)
         with tempfile.TemporaryDirectory(prefix="compiler_gym-") as folder:
             write(env, game, Path(folder))
             assert game.bitcode is not None and game.unoptimised is not None
@@ -286,7 +357,7 @@ class Search:
 
 
 def search_on_nodes(
-    games: Sequence[Game], datasets: "Datasets", ray: str, seconds: float, seed: int, folder: Path
+    games: Sequence[Game], datasets: "Datasets", ray: str, budget: Budget, seed: int, folder: Path
 ) -> Generator[Game, None, None]:
     """Searches for programs on the nodes of a Ray cluster, and writes their files here.
 
@@ -294,7 +365,8 @@ def search_on_nodes(
         games: The programs.
         datasets: The datasets of the programs.
         ray: The address of the cluster.
-        seconds: Search time of all programs together.
+        budget: The end of the search: the search time of all programs together, and the tries of
+            each.
         seed: The seed.
         folder: The folder of the files.
 
@@ -308,20 +380,22 @@ def search_on_nodes(
     from compiler_gym.distributed.programs import Program
     from compiler_gym.distributed.task import Job
 
-    limits = Limits(task_seconds=seconds + _SLACK_SECONDS)
+    seconds = budget.seconds
+    limits = Limits(task_seconds=_LONGEST_SECONDS if seconds is None else seconds + _SLACK_SECONDS)
     with (
         command_pool(ray, limits) as pool,
         PoolProgress(pool, len(games), "programs").shown() as progress,
     ):
-        share = seconds * min(max(pool.capacity(), 1), len(games)) / len(games)
-
+        if seconds is not None:
+            seconds *= min(max(pool.capacity(), 1), len(games)) / len(games)
+        each = replace(budget, seconds=seconds)
         by_uri = {game.uri: game for game in games}
 
         def jobs() -> "Iterator[Job]":
             for game in games:
                 with reporting(game):
                     program = Program.of(datasets.benchmark(game.uri))
-                    task = Search(program.uri, program.message, game.goal, share, seed)
+                    task = Search(program.uri, program.message, game.goal, each, seed)
                     yield Job(task, {program.message: program.data})
 
         for outcome in pool.run(jobs()):

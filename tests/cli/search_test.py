@@ -3,13 +3,25 @@
 import json
 import os
 import random
+import signal
 import subprocess
 import threading
-import time
+from contextlib import closing
+from itertools import islice
+
+import pytest
 
 import compiler_gym
-from compiler_gym.cli.sequence_search import Game, shorten
-from compiler_gym.tuning.policies.policy import mutate
+from compiler_gym.cli.sequence_search import FEWEST_TRIES, Budget, Game, find, shorten
+from compiler_gym.cli.sequence_trials import PASS_SPACE, SequenceSearch, Trials
+from compiler_gym.envs.llvm import LlvmEnv, make_benchmark_from_source
+from compiler_gym.tuning.policies.policy import (
+    COST,
+    FIRST_SEQUENCE,
+    LEVEL_SPACE,
+    level_costs,
+    mutate,
+)
 from compiler_gym.util.llvm_tools import opt_path
 from tests.processes import descendants, is_running, wait_until
 
@@ -41,6 +53,9 @@ def test_own_program_as_json(run, program_c, environment):
     assert 0 < costs["best"] < costs["O0"]
     assert result["ratio"] == costs["best"] / costs["Oz"]
     assert result["commandline"].startswith("opt ")
+    assert result["marked_ratio"] == costs["best"] / costs["marked_Oz"]
+    assert result["curve"][-1]["tries"] <= result["tries"]
+    assert {point["cost"] for point in result["curve"]} >= {costs["best"]}
     assert sorted(os.listdir(environment / "x")) == ["program.c.bc", "program.c.input.bc"]
 
 
@@ -54,16 +69,142 @@ def test_one_of_several_does_not_compile(run, environment, program_c):
     assert "wrong.c failed: " in done.stderr
 
 
-def test_passes_without_effect_are_removed():
+@pytest.fixture(name="env")
+def fixture_env():
     with compiler_gym.make("llvm-v0", benchmark="benchmark://kernels-v0/bitops") as env:
-        needed, useless = (env.action_space[name] for name in ("mem2reg", "globaldce"))
         env.reset()
-        (cost,), *_ = env.multistep([needed], observation_spaces=["IrInstructionCount"])
-        game = Game(env.benchmark.uri, actions=[useless, needed, needed, useless])
-        game.costs["instructions"]["best"] = int(cost)
-        shorten(env, game, threading.Event(), deadline=time.monotonic() + 3600)
-        assert game.actions == [needed]
-        assert game.commandline.count("mem2reg") == 1
+        yield env
+
+
+@pytest.fixture(name="trials")
+def fixture_trials(env):
+    with closing(Trials(env, PASS_SPACE, COST)) as trials:
+        yield trials
+
+
+def test_passes_without_effect_are_removed(env, trials):
+    needed, useless = (trials.space[name] for name in ("mem2reg", "globaldce"))
+    game = Game(env.benchmark.uri, actions=[useless, needed, needed, useless])
+    game.costs["instructions"]["best"] = trials.cost([needed])
+    asked = []
+    shorten(game, trials, threading.Event(), lambda tries: asked.append(tries) or False)
+    assert game.actions == trials.actions == [needed]
+    assert game.commandline.count("mem2reg") == 1
+    assert asked == [*range(len(asked))]
+    game.actions = [useless, needed]
+    shorten(game, trials, threading.Event(), lambda tries: True)
+    assert game.actions == [useless, needed]
+
+
+SOURCE = """
+static int twice(int x) { int all[4] = {x, x, 1, 1}; return all[0] + all[1]; }
+static int both(int x, int y) { return x > y ? twice(x) - twice(y) : twice(y) - twice(x); }
+int sum(const int *values, int count) {
+  int all = 0;
+  for (int i = 0; i + 1 < count; i++) all += both(values[i], values[i + 1]);
+  return all;
+}
+"""
+
+
+def found(env, tries, seed=0, goal="instructions", **options):
+    game = Game(str(env.benchmark.uri), goal)
+    find(env, game, threading.Event(), Budget(tries=tries, **options), seed)
+    return game
+
+
+def test_tries_follow_from_the_seed(env):
+    env.reset(benchmark=make_benchmark_from_source(SOURCE, lang="c"))
+    first, again, other = (found(env, 60, seed) for seed in (1, 1, 2))
+    assert first.tries == 60
+    curve = [(tries, cost) for tries, _, cost in first.curve]
+    assert (first.actions, curve) == (again.actions, [(at, cost) for at, _, cost in again.curve])
+    assert first.actions != other.actions
+    # Each point is an improvement, and the last is the result.
+    tries, shown = zip(*curve, strict=True)
+    assert [*tries] == sorted({*tries}) and [*shown] == sorted({*shown}, reverse=True)
+    costs = first.costs["instructions"]
+    assert shown[-1] == costs["best"] < costs["Oz"]
+    assert first.ratio == costs["best"] / costs["Oz"]
+    assert first.marked_ratio == costs["best"] / costs["marked_Oz"]
+
+
+@pytest.mark.parametrize("goal", ["instructions", "bytes"])
+def test_no_result_is_worse_than_the_levels(env, goal):
+    levels = level_costs(env)
+    costs = found(env, FEWEST_TRIES, goal=goal).costs[goal]
+    assert costs["best"] <= min(costs["Oz"], costs["marked_Oz"])
+    assert goal == "bytes" or costs["best"] <= min(levels.values())
+    # The time does not count for them.
+    game = Game(str(env.benchmark.uri), goal)
+    find(env, game, threading.Event(), Budget(seconds=0), 0)
+    assert game.costs[goal]["best"] <= min(costs["Oz"], costs["marked_Oz"])
+    assert len(game.curve) <= game.tries <= FEWEST_TRIES
+
+
+def test_passes_of_llvm_alone(env, trials):
+    with closing(Trials(env, LEVEL_SPACE, COST)) as levels:
+        used = []
+        for llvm_only in (True, False):
+            game = Game("", costs={"instructions": {"O0": 1}})
+            search = SequenceSearch(game, levels, trials, llvm_only)
+            some = islice(search.candidates(random.Random(0)), 2000)
+            used.append({each for who, actions in some if who is trials for each in actions})
+    own = {each for each in used[1] if trials.space.options[each]}
+    marks = {trials.space["mark-for-size<Oz>"], trials.space["mark-for-size<Os>"]}
+    assert own - used[0] == own - marks
+    assert trials.space["merge-identical-blocks"] in own
+    assert marks & used[0]
+
+
+class TestTrials:
+    def test_costs_are_those_of_whole_episodes(self, env, trials):
+        rng = random.Random(0)
+        actions = [trials.space[name] for name in FIRST_SEQUENCE]
+        trials.keep(actions, trials.cost(actions))
+        assert trials.best == cost_of(env, trials.space, actions)
+        for _ in range(8):
+            other = mutate(actions, int(trials.space.n), rng)
+            assert trials.cost(other) == cost_of(env, trials.space, other)
+
+    def test_a_common_beginning_is_not_repeated(self, trials, monkeypatch):
+        actions = [trials.space[name] for name in FIRST_SEQUENCE]
+        trials.keep(actions, trials.cost(actions))
+        run = []
+        multistep = LlvmEnv.multistep
+
+        def counted(env, actions, **spaces):
+            run.append(len(actions))
+            return multistep(env, actions, **spaces)
+
+        monkeypatch.setattr(LlvmEnv, "multistep", counted)
+        trials.cost([*actions[:-1], actions[0]])
+        assert sum(run) == len(actions)
+        run.clear()
+        trials.cost([*actions[:-2], actions[0]])
+        assert sum(run) < len(actions) / 2
+        # What is kept of another best sequence is the common beginning.
+        trials.keep([*actions[:20], *actions], 0)
+        run.clear()
+        trials.cost([*actions[:20], *actions[1:]])
+        assert sum(run) == 4 + len(actions) - 1
+        trials.keep(actions[1:], 0)
+        run.clear()
+        trials.cost(actions[1:-1])
+        assert sum(run) == len(actions) - 2
+
+    def test_goes_on_after_the_end_of_the_service(self, env, trials):
+        actions = [trials.space[name] for name in FIRST_SEQUENCE[:20]]
+        cost = trials.cost(actions)
+        trials.keep(actions, cost)
+        trials.cost(actions)
+        os.kill(env.service.service.pid, signal.SIGKILL)
+        assert trials.cost(actions) == cost
+
+
+def cost_of(env, space, actions):
+    env.reset(action_space=space)
+    return int(env.multistep(actions, observation_spaces=[COST])[0][0])
 
 
 def test_mutate_changes_a_copy():

@@ -1,0 +1,211 @@
+"""The search for a sequence of actions, whose trials share the work for common beginnings."""
+
+import random
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing
+from itertools import takewhile
+
+from compiler_gym.cli.sequence_search import Game, Limit
+from compiler_gym.envs.llvm import LlvmEnv
+from compiler_gym.errors import ServiceError
+from compiler_gym.tuning.policies.pieces_env import pieces
+from compiler_gym.tuning.policies.policy import (
+    FIRST_SEQUENCE,
+    LEVELS,
+    MARKED_OZ,
+    Policy,
+    mutate,
+)
+
+PASS_SPACE = "PassesWithParameters"
+"""The action space of passes, with variants of them and with marks of all functions."""
+
+# The first candidates, which are tried whatever the budget. The baseline of bytes is clang's level.
+_FIRST = {"instructions": LEVELS, "bytes": (*LEVELS, ("clang<Oz>",))}
+
+# How often the better of the best passes and the best pipelines are changed.
+_SHARE_OF_THE_BETTER = 0.85
+
+# How often a piece of a learnt sequence is inserted.
+_SHARE_OF_PIECES = 0.3
+
+# A copy of the episode is kept after so many actions of the best sequence, after twice as many, and
+# so on. Each has a copy of the program.
+_STRIDE = 16
+
+
+class Trials:
+    """Tries sequences of actions of one action space on a program.
+
+    Most sequences begin as the best one so far does. They cost only their other actions, since
+    copies of its episode are kept.
+
+    Args:
+        env: An environment whose benchmark is the program. It is not changed.
+        space: The name of the action space.
+        cost: The name of the observation to reduce.
+
+    Attributes:
+        space: The action space.
+        actions: The best sequence, see :meth:`keep`.
+        best: Its cost; None before the first.
+    """
+
+    def __init__(self, env: LlvmEnv, space: str, cost: str):
+        self.actions: list[int] = []
+        self.best: int | None = None
+        self._observation = cost
+        self._kept: dict[tuple[int, ...], LlvmEnv] = {}
+        self._root = env.fork()
+        self._benchmark = env.benchmark
+        try:
+            self._root.reset(
+                benchmark=self._benchmark,
+                action_space=space,
+                observation_space=None,
+                reward_space=None,
+            )
+        except BaseException:
+            self._root.close()
+            raise
+        self.space = self._root.action_space
+
+    def close(self) -> None:
+        """Ends all sessions."""
+        self._drop(list(self._kept))
+        self._root.close()
+
+    def cost(self, actions: Sequence[int]) -> int | None:
+        """Returns the cost after a sequence, or None if the compiler failed."""
+        try:
+            return self._cost(actions)
+        except ServiceError:  # A sequence before has ended the process, and all copies with it.
+            self._drop(list(self._kept))
+            self._root.reset(benchmark=self._benchmark)
+            return self._cost(actions)
+
+    def keep(self, actions: Sequence[int], cost: int) -> None:
+        """Makes a sequence the best one."""
+        self.actions, self.best = list(actions), cost
+        kept = tuple(actions)
+        self._drop([prefix for prefix in self._kept if kept[: len(prefix)] != prefix])
+
+    def _cost(self, actions: Sequence[int]) -> int | None:
+        pairs = zip(self.actions, actions, strict=False)
+        common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+        start = common // _STRIDE * _STRIDE
+        with self._after(tuple(actions[:start])).fork() as env:
+            (cost,), _, done, _ = env.multistep(
+                actions[start:], observation_spaces=[self._observation]
+            )
+        return None if done else int(cost)
+
+    def _after(self, prefix: tuple[int, ...]) -> LlvmEnv:
+        """Returns an episode after a beginning of the best sequence. No step is taken in it."""
+        if not prefix:
+            return self._root
+        if prefix not in self._kept:
+            with ExitStack() as stack:
+                env = stack.enter_context(closing(self._after(prefix[:-_STRIDE]).fork()))
+                env.multistep(prefix[-_STRIDE:])
+                stack.pop_all()
+            self._kept[prefix] = env
+        return self._kept[prefix]
+
+    def _drop(self, prefixes: Sequence[tuple[int, ...]]) -> None:
+        for prefix in prefixes:
+            self._kept.pop(prefix).close()
+
+
+class SequenceSearch:
+    """The search for one program, with pipelines and with passes.
+
+    Args:
+        game: What is found out is written there at once.
+        levels: The trials of pipelines.
+        passes: The trials of passes.
+        llvm_only: See :class:`.Budget`.
+
+    Attributes:
+        best: The trials with the best sequence.
+    """
+
+    def __init__(self, game: Game, levels: Trials, passes: Trials, llvm_only: bool):
+        self._game = game
+        self._levels, self._passes = levels, passes
+        self._allowed = {levels: [*range(int(levels.space.n))]}
+        self._allowed[passes] = [
+            number
+            for number, name in enumerate(passes.space.names)
+            if not llvm_only or not passes.space.options[number] or name.startswith("mark-for-size")
+        ]
+        self.best = levels
+        costs = game.costs[game.goal]
+        costs["best"] = costs["O0"]
+        for each in (levels, passes):
+            each.keep([], costs["O0"])
+
+    def run(self, stop: threading.Event, limit: Limit, rng: random.Random) -> None:
+        """Searches until the limit, or until it is stopped."""
+        began = time.monotonic()
+        seen = set()
+        # The first candidates are the floor, which a short time does not lower.
+        for level in _FIRST[self._game.goal]:
+            if stop.is_set():
+                return
+            actions = [self._levels.space[name] for name in level]
+            seen.add((self._levels, tuple(actions)))
+            self._try(self._levels, actions, began)
+        for trials, actions in self.candidates(rng):
+            if stop.is_set() or limit.is_over(self._game.tries):
+                return
+            if (trials, tuple(actions)) not in seen:
+                seen.add((trials, tuple(actions)))
+                self._try(trials, actions, began)
+
+    def candidates(self, rng: random.Random) -> Iterator[tuple[Trials, list[int]]]:
+        """Yields sequences, each after the one before has been tried."""
+        passes = self._passes
+        for piece in Policy.load("pieces").sequences:
+            yield passes, [*passes.actions, *self._numbers(piece)]
+        mark = passes.space[MARKED_OZ[0]]
+        yield passes, [mark, *passes.actions]
+        for sequence in (FIRST_SEQUENCE, *Policy.load("coreset").sequences):
+            yield passes, self._numbers(sequence)
+        chunks = [self._numbers(piece) for piece in pieces()]
+        while True:
+            worse = passes if self.best is self._levels else self._levels
+            trials = self.best if rng.random() < _SHARE_OF_THE_BETTER else worse
+            if trials is passes and rng.random() < _SHARE_OF_PIECES:
+                place = rng.randint(0, len(passes.actions))
+                chunk = rng.choice(chunks)
+                yield passes, [*passes.actions[:place], *chunk, *passes.actions[place:]]
+            else:
+                yield trials, self._mutated(trials, rng)
+
+    def _numbers(self, names: Sequence[str]) -> list[int]:
+        """Returns the numbers of passes, without those that are not allowed."""
+        numbers = (self._passes.space[name] for name in names)
+        return [number for number in numbers if number in self._allowed[self._passes]]
+
+    def _mutated(self, trials: Trials, rng: random.Random) -> list[int]:
+        allowed = self._allowed[trials]
+        places = [allowed.index(action) for action in trials.actions]
+        return [allowed[place] for place in mutate(places, len(allowed), rng)]
+
+    def _try(self, trials: Trials, actions: list[int], began: float) -> None:
+        """Evaluates a sequence, and keeps it if it is as good as the best."""
+        game = self._game
+        cost = trials.cost(actions)
+        game.tries += 1
+        if cost is None or trials.best is None or cost > trials.best:
+            return
+        trials.keep(actions, cost)
+        costs = game.costs[game.goal]
+        if cost < costs["best"]:
+            game.curve.append((game.tries, round(time.monotonic() - began, 3), cost))
+        if cost < costs["best"] or (trials is self.best and cost == costs["best"]):
+            self.best, costs["best"], game.actions = trials, cost, actions
+            game.commandline = trials.space.to_string(actions)

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from compiler_gym.agents.compiler import Compiler
 from compiler_gym.agents.limits import Limits
@@ -21,18 +20,9 @@ from compiler_gym.envs.llvm.datasets.kernels_dataset import KERNELS
 from compiler_gym.envs.llvm.datasets.llvm_datasets import uri_of_name
 from compiler_gym.envs.llvm.llvm_env import LlvmEnv
 from compiler_gym.errors.nearest_names import did_you_mean
-from compiler_gym.explorer.messages import ExplorerError, Source
-from compiler_gym.explorer.sources import make_program
+from compiler_gym.explorer.messages import ExplorerError, Language, Source
+from compiler_gym.explorer.sources import LANGUAGES, make_program
 
-Language = Literal["c", "c++", "ir"]
-
-_LANGUAGES: dict[str, Language] = {
-    ".c": "c",
-    ".cc": "c++",
-    ".cpp": "c++",
-    ".cxx": "c++",
-    ".ll": "ir",
-}
 _MEMORY_KIB = 4 << 20
 # The program a.out is a link, not a file.
 _RUN_COMMAND = (
@@ -124,10 +114,10 @@ def file_program(compiler: Compiler, root: Path | None, file: str, flags: str) -
             f"benchmark://user-v0/{path.stem}", path.read_bytes()
         )
         return own_program(path.name, benchmark, limits)
-    if path.suffix not in _LANGUAGES:
-        raise AgentError(f"expected a file that ends in .bc, {', '.join(_LANGUAGES)}, got {file!r}")
+    if path.suffix not in LANGUAGES:
+        raise AgentError(f"expected a file that ends in .bc, {', '.join(LANGUAGES)}, got {file!r}")
     text = path.read_text(encoding="utf-8", errors="replace")
-    return text_program(compiler, text, _LANGUAGES[path.suffix], flags, path.name)
+    return text_program(compiler, text, LANGUAGES[path.suffix], flags, path.name)
 
 
 def path_below(root: Path | None, file: str) -> Path:

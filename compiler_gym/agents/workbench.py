@@ -7,7 +7,6 @@ from typing import Any, Literal
 
 from compiler_gym.agents.problems import AgentError, text_of
 from compiler_gym.agents.programs import (
-    Language,
     OpenedProgram,
     file_program,
     named_program,
@@ -23,6 +22,7 @@ from compiler_gym.envs.llvm.datasets.kernels_dataset import KERNELS
 from compiler_gym.envs.llvm.llvm_env import LlvmEnv
 from compiler_gym.envs.workbench import ActionFailed, Objective
 from compiler_gym.errors import ServiceError
+from compiler_gym.explorer.messages import Language
 from compiler_gym.util.shell_format import plural
 
 MAX_SCORE = 10.0

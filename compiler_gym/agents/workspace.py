@@ -16,6 +16,7 @@ from compiler_gym.agents.programs import OpenedProgram
 from compiler_gym.agents.texts import page
 from compiler_gym.envs.llvm.llvm_env import LlvmEnv
 from compiler_gym.envs.workbench import (
+    BASELINES,
     COSTS,
     ActionFailed,
     Branch,
@@ -26,11 +27,6 @@ from compiler_gym.envs.workbench import (
 from compiler_gym.errors.nearest_names import did_you_mean
 from compiler_gym.explorer.messages import ExplorerError
 from compiler_gym.explorer.sources import check_assembly
-
-BASELINES: dict[Objective, str] = {
-    objective: name.removesuffix("Bytes") for objective, name in COSTS.items()
-}
-"""The prefix of the observations of each objective's baselines."""
 
 LEVELS = ("O0", "O3", "Oz")
 """The levels of clang whose costs are the baselines."""

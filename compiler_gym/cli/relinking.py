@@ -103,7 +103,11 @@ class Link:
             words = [*self._words(copies, Path(name), output)]
             with suppress(OSError, subprocess.SubprocessError):
                 run_command(
-                    words, timeout=_SECONDS, cwd=self._folder, env=self._environment, text=False
+                    words,
+                    timeout=_SECONDS,
+                    cwd=self._folder,
+                    env=dict(self._environment),
+                    text=False,
                 )
             return measured([output]).get(output)
 

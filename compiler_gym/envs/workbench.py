@@ -29,6 +29,11 @@ COSTS: dict[Objective, str] = {
 }
 """The observation of each objective."""
 
+BASELINES: dict[Objective, str] = {
+    objective: name.removesuffix("Bytes") for objective, name in COSTS.items()
+}
+"""The prefix of the observations of each objective's baselines, which end in O0, O3 and Oz."""
+
 INSTRUCTIONS = COSTS["instructions"]
 
 _SECONDS = 300.0

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
+Language = Literal["c", "c++", "ir"]
 Objective = Literal["instructions", "bytes", "cycles"]
 
 
@@ -42,7 +43,7 @@ class Info(_Message):
 class Source(_Message):
     """A program as text."""
 
-    language: Literal["c", "c++", "ir"]
+    language: Language
     text: str
     flags: str = ""
 

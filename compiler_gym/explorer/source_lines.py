@@ -18,7 +18,7 @@ from cachetools import LRUCache
 from compiler_gym.explorer import messages
 from compiler_gym.explorer.machine_code import SOURCE_NAME, disassembled
 from compiler_gym.explorer.messages import ExplorerError
-from compiler_gym.explorer.sources import compile_source
+from compiler_gym.explorer.sources import LANGUAGES, compile_source
 from compiler_gym.explorer.workbench import Workbench
 from compiler_gym.util import llvm_tools
 
@@ -34,7 +34,6 @@ _LOOP = re.compile(r", !llvm\.loop !\d+")
 _FIELD = re.compile(r"\b(line|scope|file|inlinedAt): !?(\d+)")
 _REMARK = re.compile(rf"^remark: (?:.*{re.escape(SOURCE_NAME)}:(\d+):\d+|[^ ]*): (.*)$", re.M)
 _CALL_SITE = re.compile(r" at callsite [^;]*;( @ [^;]*;)*")
-_LANGUAGES = {".c": "c", ".cc": "c++", ".cpp": "c++", ".cxx": "c++"}
 
 
 @dataclass(frozen=True)
@@ -153,7 +152,7 @@ class SourceLines:
         files = [
             (language, file.filename, file.contents.decode(errors="replace"))
             for file in owner.sources
-            if (language := _LANGUAGES.get(Path(file.filename).suffix))
+            if (language := LANGUAGES.get(Path(file.filename).suffix)) and language != "ir"
         ]
         return _joined(files, "-std=c11 -w" if owner.is_built_in else "-w") if files else None
 

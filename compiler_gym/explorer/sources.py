@@ -17,7 +17,7 @@ from compiler_gym.datasets import Benchmark, BenchmarkSource
 from compiler_gym.envs.llvm.benchmarks.bitcode import ClangInvocation
 from compiler_gym.envs.llvm.benchmarks.own_programs import uri_of_user_ir
 from compiler_gym.explorer.commands import Tools
-from compiler_gym.explorer.messages import Diagnostic, ExplorerError, Source
+from compiler_gym.explorer.messages import Diagnostic, ExplorerError, Language, Source
 from compiler_gym.util import llvm_tools
 from compiler_gym.util.commands import CommandError
 
@@ -45,6 +45,14 @@ _HEADERS_OF_LLVM = "/usr/lib/llvm-*/lib/clang"
 # In the folder of an LLVM elsewhere: headers of clang, and the C library of compiler_gym_clang.
 _LLVM_HEADER_FOLDERS = ("lib/clang", "c-library/usr/include")
 _SUFFIXES = {"c": ".c", "c++": ".cc", "ir": ".ll"}
+LANGUAGES: dict[str, Language] = {
+    ".c": "c",
+    ".cc": "c++",
+    ".cpp": "c++",
+    ".cxx": "c++",
+    ".ll": "ir",
+}
+"""The language of a file by its suffix."""
 
 
 def make_program(source: Source, tools: Tools) -> Benchmark:

@@ -7,7 +7,7 @@ from difflib import SequenceMatcher
 from functools import partial
 
 from compiler_gym.envs.compiler_env import CompilerEnv
-from compiler_gym.envs.workbench import fork_at
+from compiler_gym.envs.workbench import BASELINES, COSTS, Objective, fork_at
 from compiler_gym.util.shell_format import plural
 
 # Numbers of values in one version of a program, by those in another.
@@ -133,10 +133,7 @@ def _renamed(numbers: dict[str, str], match: re.Match[str]) -> str:
 RENDER_MODES = ("human", "ansi", "summary", "diff")
 
 _CONTEXT_LINES = 3
-_COSTS = {
-    "instructions": ("IrInstructionCount", "IrInstructionCount"),
-    "bytes of code": ("ObjectTextSizeBytes", "ObjectTextSize"),
-}
+_LABELS: dict[Objective, str] = {"instructions": "instructions", "bytes": "bytes of code"}
 
 
 def ir_before(env: CompilerEnv, steps: int = 1) -> str:
@@ -202,12 +199,14 @@ def summary_of(env: CompilerEnv) -> Iterator[str]:
         SessionNotFound: If there is no episode.
     """
     names = [
-        name for cost, prefix in _COSTS.values() for name in (cost, f"{prefix}O0", f"{prefix}Oz")
+        name
+        for each in _LABELS
+        for name in (COSTS[each], f"{BASELINES[each]}O0", f"{BASELINES[each]}Oz")
     ]
     values = iter(env.observation.observe(names))
     yield f"{env.benchmark}"
     yield f"{'':15}{'now':>9}{'-O0':>9}{'-Oz':>9}{'of -Oz':>9}"
-    for label in _COSTS:
+    for label in _LABELS.values():
         now, unoptimised, oz = next(values), next(values), next(values)
         share = f"{now / oz:.1%}" if oz else ""
         yield f"{label:15}{now:>9}{unoptimised:>9}{oz:>9}{share:>9}"

@@ -6,6 +6,8 @@
 #
 #   tools/setup.sh             what the build, the tests and the documents need
 #   tools/setup.sh --program   only what the program compiler-gym and its environments of LLVM need
+#   tools/setup.sh --packages  only the Debian packages
+#   tools/setup.sh --list      prints the names of the Debian packages, and installs nothing
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . tools/progress.sh
@@ -35,11 +37,13 @@ more_packages+=(chromium)
 
 requirements=(third_party/runtime_requirements.txt)
 all_requirements=("${requirements[@]}" third_party/requirements.txt)
-case ${1:-} in
+mode=${1:-}
+case $mode in
   --program) ;;
-  "") packages+=("${more_packages[@]}") requirements=("${all_requirements[@]}") ;;
-  *) echo "setup: expected --program or no argument, got '$1'" >&2; exit 2 ;;
+  "" | --packages | --list) packages+=("${more_packages[@]}") requirements=("${all_requirements[@]}") ;;
+  *) echo "setup: expected --program, --packages, --list or no argument, got '$mode'" >&2; exit 2 ;;
 esac
+[ "$mode" != --list ] || { printf '%s\n' "${packages[@]}"; exit; }
 
 say() { printf '\033[1m%s\033[0m\n' "setup: $*"; }
 fail() { printf 'setup: %s\n' "$*" >&2; exit 1; }
@@ -60,7 +64,11 @@ apt_install() {
 }
 
 install_packages() {
-  command -v apt-get >/dev/null || fail "this script installs Debian packages, and there is no apt-get here"
+  command -v apt-get >/dev/null || fail "this script installs Debian packages, and there is no apt-get here. You can
+  - use the wheels, which need no build: docs/start/install.md;
+  - build and test in a container: docker build -t compiler_gym-dev -f .devcontainer/Containerfile . (or podman), or
+    open the folder in an editor that knows development containers;
+  - install what 'tools/setup.sh --list' prints, under the names of your system, and build with Bazel 4.2."
   local missing root=()
   mapfile -t missing < <(missing_packages)
   [ ${#missing[@]} -gt 0 ] || return 0
@@ -103,5 +111,5 @@ install_python_packages() {
 }
 
 install_packages
-install_python_packages
+[ "$mode" = --packages ] || install_python_packages
 say "everything is installed"

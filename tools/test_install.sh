@@ -5,6 +5,7 @@
 #   PYTHON=~/.pyenv/versions/3.10.13 tools/test_install.sh noble     # Ubuntu, another Python
 #   SB3=1 tools/test_install.sh bookworm                          # and PPO of Stable-Baselines3
 #   tools/test_install.sh container                               # the steps of the Containerfile
+#   tools/test_install.sh devcontainer                            # those of .devcontainer/Containerfile
 #   tools/test_install.sh openenv                                 # those of OpenEnv's Dockerfile
 #
 # The system is made by debootstrap in a folder of its own, which takes root. It has no compiler and
@@ -14,9 +15,10 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 suite=${1:?usage: tools/test_install.sh SUITE, e.g. trixie}
 wheels=${WHEELS:-bazel-bin}
-is_container= recipe=
+containerfile= recipe=
 [ "$suite" != openenv ] || { recipe=compiler_gym/openenv/space/Dockerfile suite=trixie; }
-[ "$suite" != container ] || { is_container=1 suite=bookworm wheels=${WHEELS:-bazel-bin/release}; }
+[ "$suite" != container ] || { suite=bookworm wheels=${WHEELS:-bazel-bin/release} containerfile=$wheels/Containerfile; }
+[ "$suite" != devcontainer ] || { suite=bookworm containerfile=.devcontainer/Containerfile; }
 debian=$(grep -rhoE 'https?://[^ ]+/debian/?( |$)' /etc/apt/sources.list* | grep -v snapshot | head -1 | tr -d ' ')
 case $suite in
   # debootstrap of Debian has no script of newer Ubuntus, which are made as older ones are.
@@ -29,7 +31,7 @@ base=${BASES:-/var/tmp/compiler_gym-bases}/$suite
 say() { printf '\n\033[1m%s\033[0m\n' "test_install: $*"; }
 fail() { echo "test_install: $*" >&2; exit 1; }
 [ "$(id -u)" = 0 ] || fail "expected root, which debootstrap and chroot need"
-compgen -G "$wheels/compiler_gym-*manylinux*.whl" > /dev/null ||
+[ "$containerfile" = .devcontainer/Containerfile ] || compgen -G "$wheels/compiler_gym-*manylinux*.whl" > /dev/null ||
   fail "expected wheels in $wheels; try bazel build //:wheel //:clang_wheel //:mlir_wheel"
 
 if [ ! -e "$base.made" ]; then
@@ -64,7 +66,7 @@ if [ -n "${PYTHON:-}" ]; then
   python=$PYTHON/bin/python3
 fi
 mkdir "$run/wheels"
-cp "$wheels"/compiler_gym*manylinux*.whl "$run/wheels/"
+cp "$wheels"/compiler_gym*manylinux*.whl "$run/wheels/" 2>/dev/null || [ -n "$containerfile" ]
 cp compiler_gym/data/kernels-v0/sha256/program.c "$run/root/sha256.c"
 cat > "$run/root/scale.c" <<'END'
 int sum(const int *numbers, int count) {
@@ -112,16 +114,21 @@ inside() {
 }
 
 # A container tool would do these steps, which a chroot does where there is none. The base has more
-# than debian:12-slim: python3 and python3-venv, which the steps install.
-if [ -n "$is_container" ]; then
+# than debian:12-slim: python3 and python3-venv, which the steps install. It lacks Debian's security
+# updates, which debian:12 names as a source.
+if [ -n "$containerfile" ]; then
+  context=$wheels user= check="bash /setup/tools/setup.sh --packages"
+  [ "$containerfile" != .devcontainer/Containerfile ] || context=.
+  echo "deb ${mirror%/debian*}/debian-security $suite-security main" >> "$run/etc/apt/sources.list"
   while read -r instruction arguments; do
     case $instruction in
       RUN) inside "$arguments" ;;
-      COPY) say "$instruction $arguments" ;;  # The wheels are there.
+      COPY) mkdir -p "$run${arguments##* }" && (cd "$context" && cp ${arguments% *} "$run${arguments##* }") ;;
       ENV) environment=$arguments user=player ;;
     esac
-  done < "$wheels/Containerfile"
-  inside "su $user -s /bin/bash -c 'env $environment compiler-gym doctor'"
+  done < "$containerfile"
+  [ -z "$user" ] || check="su $user -s /bin/bash -c 'env $environment compiler-gym doctor'"
+  inside "$check"
   say "the container works"
   exit
 fi

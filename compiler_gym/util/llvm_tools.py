@@ -39,7 +39,7 @@ _COMPANION = "compiler_gym_clang"
 # A line of ``clang --version``, see tools/clang_launcher.c.
 _CONFIGURATION = re.compile(r"^Configuration file: (.*/c-library)/clang\.cfg$", re.MULTILINE)
 
-_OWN_PASSES_FILE = "compiler_gym-llvm-passes.so"
+OWN_PASSES_FILE = "compiler_gym-llvm-passes.so"
 
 # As in third_party/system.bzl; for a source tree in which the service has not been built.
 _DEFAULT_VERSION = 22
@@ -165,7 +165,7 @@ def own_passes_path() -> Path | None:
 
     None in a source tree in which it has not been built.
     """
-    return find_service_file(_OWN_PASSES_FILE)
+    return find_service_file(OWN_PASSES_FILE)
 
 
 def tool_path(name: str) -> Path:

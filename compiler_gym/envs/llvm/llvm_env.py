@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable, Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
@@ -38,12 +39,13 @@ from compiler_gym.service.proto import ActionSpace, py_converters
 from compiler_gym.service.proto.py_converters import ServiceMessageConverters
 from compiler_gym.service.transport.connection_opts import ConnectionOpts
 from compiler_gym.spaces import CommandlineFlag, Reward
-from compiler_gym.util.llvm_tools import service_environment
+from compiler_gym.util.llvm_tools import OWN_PASSES_FILE, service_environment
 from compiler_gym.util.runfiles_path import find_service_binary
 
 DEFAULT_BENCHMARK = "benchmark://kernels-v0/sha256"
 
 # The actions of CompilerGym 0.2.5.
+_ALL_SPACE, _LLVM_SPACE = "PassesAll", "PassesLLVM"
 _LEGACY_SPACE = "Legacy124"
 
 # The environment variable with the name of the default action space.
@@ -156,7 +158,8 @@ class LlvmEnv(ProgramAccess):
             rewards=make_llvm_rewards() if rewards is None else rewards,
             derived_observation_spaces=derived_observation_spaces(),
             service_message_converters=ServiceMessageConverters(
-                action_space_converter=self._make_action_space
+                action_space_converter=self._make_action_space,
+                derived_action_spaces=self._spaces_of_llvm,
             ),
             **kwargs,
         )
@@ -183,6 +186,14 @@ class LlvmEnv(ProgramAccess):
     def _action_space_class(cls, name: str) -> type[LlvmCommandline]:
         """Returns the class of the action space with a name."""
         return LegacyCommandline if name == _LEGACY_SPACE else cls.action_space_class
+
+    @classmethod
+    def _spaces_of_llvm(cls, space: Any) -> list[LlvmCommandline]:
+        """Returns the space of LLVM's own passes. They come first in the space of all passes."""
+        if space.name != _ALL_SPACE:
+            return []
+        items = takewhile(lambda item: OWN_PASSES_FILE not in item.option, space.items)
+        return [cls.action_space_class(items, name=_LLVM_SPACE)]
 
     @override
     def _default_action_space(self) -> str | None:

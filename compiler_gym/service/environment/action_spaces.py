@@ -113,15 +113,21 @@ class ActionSpaces:
         converters: Converts the descriptions to spaces.
 
     Attributes:
-        spaces: All action spaces.
-        selected: The number of the action space of the next episode.
+        spaces: All action spaces: those of the service, then those derived from them.
+        selected: The number in the service of the action space of the next episode.
         current: The action space of the next action.
         encoder: Encodes actions of the current action space.
     """
 
     def __init__(self, protos: Sequence[ActionSpaceProto], converters: ServiceMessageConverters):
         self._converters = converters
-        self.spaces = [self._convert(proto) for proto in protos]
+        offered = [self._convert(proto) for proto in protos]
+        self.spaces = list(offered)
+        self._numbers = [*range(len(offered))]
+        for number, space in enumerate(offered):
+            for derived in converters.derived_action_spaces(space):
+                self.spaces.append(derived)
+                self._numbers.append(number)
         self._encoders = [self._make_encoder(space) for space in self.spaces]
         self.select(None, in_episode=False)
 
@@ -142,7 +148,8 @@ class ActionSpaces:
         Raises:
             LookupError: If there is no such action space.
         """
-        self.selected = 0 if name is None else self.index_of(name)
+        self._place = 0 if name is None else self._place_of(name)
+        self.selected = self._numbers[self._place]
         self._selected_space = self._space_to_use(name)
         if not in_episode:
             self.begin_episode()
@@ -154,7 +161,7 @@ class ActionSpaces:
 
     def _space_to_use(self, wanted: Any) -> Any:
         """Returns a user's space if it has macros, else the space of the service."""
-        offered = self.spaces[self.selected]
+        offered = self.spaces[self._place]
         if not getattr(wanted, "expansions", None):
             return offered
         if wanted.names[: len(offered.names)] != offered.names:
@@ -164,7 +171,7 @@ class ActionSpaces:
         return wanted
 
     def index_of(self, name: str | Space[Any]) -> int:
-        """Returns the number of an action space.
+        """Returns the number in the service of an action space.
 
         Args:
             name: Its name, or itself.
@@ -173,6 +180,10 @@ class ActionSpaces:
             LookupError: If there is no such action space.
             TypeError: If it is a list of names.
         """
+        return self._numbers[self._place_of(name)]
+
+    def _place_of(self, name: str | Space[Any]) -> int:
+        """Returns the place of an action space in :attr:`spaces`. Raises as :meth:`index_of`."""
         if isinstance(name, list | tuple):
             raise several_names("action", name)
         names = [space.name for space in self.spaces]
@@ -184,8 +195,8 @@ class ActionSpaces:
     def begin_episode(self) -> None:
         """Switches to the selected action space."""
         self.current = self._selected_space
-        if self.current is self.spaces[self.selected]:
-            self.encoder = self._encoders[self.selected]
+        if self.current is self.spaces[self._place]:
+            self.encoder = self._encoders[self._place]
         else:
             self.encoder = self._make_encoder(self.current)
 

@@ -5,7 +5,7 @@ To teach this module an encoding, add a function to :data:`EVENT_TYPE_IDS`,
 are sent, give it :class:`ServiceMessageConverters`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -229,6 +229,11 @@ def message_to_python(message: Message) -> Any:
     return message_default_converter(message)
 
 
+def _no_further_spaces(space: Any) -> Sequence[Any]:
+    del space
+    return ()
+
+
 @dataclass(frozen=True)
 class ServiceMessageConverters:
     """Converts the action spaces of a service, and actions for it.
@@ -237,10 +242,13 @@ class ServiceMessageConverters:
         action_space_converter: Converts a service's description to the space for users.
         action_converter: Converts an action to an event. None chooses the kind of event by the
             space that ``action_space_converter`` returned.
+        derived_action_spaces: Given a converted space, returns further spaces, each of the first
+            actions of it. The service knows nothing of them.
     """
 
     action_space_converter: Callable[[ActionSpace], gym_spaces.Space[Any]] = message_to_python
     action_converter: Callable[[Any], Event] | None = None
+    derived_action_spaces: Callable[[Any], Sequence[Any]] = _no_further_spaces
 
     def encoder_for(self, space: gym_spaces.Space[Any]) -> Callable[[Any], Event]:
         """Returns a function that converts actions of a space to events.

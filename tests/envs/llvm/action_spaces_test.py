@@ -14,12 +14,50 @@ from tests.envs.llvm.kernel_programs import SOME_KERNELS, kernel_uri
 
 def test_spaces_can_be_chosen(env):
     names = [space.name for space in env.action_spaces]
-    assert names == ["PassesAll", "PassesWithParameters", "Legacy124", "Pipelines"]
+    assert names == ["PassesAll", "PassesWithParameters", "Legacy124", "Pipelines", "PassesLLVM"]
     for name in names:
         env.reset(action_space=name)
         assert env.action_space.name == name
     with compiler_gym.make("llvm-v0", action_space="Pipelines") as other:
         assert other.action_space.name == "Pipelines"
+
+
+# --------------------------------------------------------------------------------------------------
+# PassesLLVM.
+
+
+def test_passes_of_llvm_alone(env):
+    with compiler_gym.make("llvm-v0", action_space="PassesLLVM") as env:
+        everything, *_, of_llvm = env.action_spaces
+        # The same numbers, and all but those that need our plugin.
+        assert of_llvm.flags == everything.flags[: of_llvm.n]
+        assert not any("plugin" in item.option for item in of_llvm.items)
+        own = everything.items[of_llvm.n :]
+        assert all("compiler_gym-llvm-passes" in item.option for item in own)
+        assert own
+        env.reset(benchmark=kernel_uri("json"))
+        assert env.action_space == of_llvm
+        env.multistep(["sroa", "gvn", of_llvm.n - 1])
+        assert "plugin" not in env.commandline()
+        with pytest.raises(ValueError, match="PassesLLVM"):
+            env.step(of_llvm.n)
+        with env.fork() as fork:
+            assert fork.action_space.name == "PassesLLVM"
+            fork.step("dse")
+            assert fork.actions == [*env.actions, fork.action_space["dse"]]
+        state = env.state
+        env.reset()
+        env.apply(state)
+        assert env.state == state
+        env.reset(action_space="PassesAll")
+        assert env.action_space.n == everything.n
+
+
+def test_passes_of_llvm_in_vector_environments():
+    with compiler_gym.make_vec("llvm-autophase-ic-v0", 2, action_space="PassesLLVM") as envs:
+        envs.reset(seed=1)
+        assert envs.single_action_space.name == "PassesLLVM"
+        envs.step(envs.action_space.sample())
 
 
 # --------------------------------------------------------------------------------------------------

@@ -101,7 +101,13 @@ def chosen(kernel: str, distinct: list[Actions]) -> list[Actions]:
 
 def test_no_action_is_left_out(module_env):
     pipelines = {space.name: set(space.pipelines) for space in module_env.action_spaces}
-    assert set(pipelines) == {"PassesAll", "PassesWithParameters", "Legacy124", "Pipelines"}
+    assert set(pipelines) == {
+        "PassesAll",
+        "PassesWithParameters",
+        "Legacy124",
+        "Pipelines",
+        "PassesLLVM",
+    }
     assert pipelines["PassesAll"] < pipelines[ACTION_SPACE]
     assert pipelines["Legacy124"] - {""} < pipelines[ACTION_SPACE]
 

@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from compiler_gym.cli.console import messages, print_json, print_line, print_table, working_on
-from compiler_gym.cli.options import JsonOption, complete_program, opened_env, program_or_dataset
+from compiler_gym.cli.options import (
+    JsonOption,
+    complete_program,
+    opened_env,
+    program_file,
+    program_or_dataset,
+)
 from compiler_gym.cli.pool_options import RayOption, command_pool
 from compiler_gym.errors.nearest_names import unknown_name
 from compiler_gym.hunt.failures import Limits
@@ -177,8 +183,9 @@ def _programs(names: list[str], run: str | None) -> "tuple[Datasets, list[str]]"
     uris = []
     for name in names:
         uri = program_or_dataset(datasets, name)
-        if run is not None and uri.startswith("file://"):
-            program = benchmark(Path(name), run=run)
+        file = None if run is None else program_file(name)
+        if run is not None and file is not None:
+            program = benchmark(file, run=run)
             datasets.remember(program)
             uri = str(program.uri)
         uris.append(uri)

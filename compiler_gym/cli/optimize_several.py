@@ -21,7 +21,7 @@ from compiler_gym.cli.optimize_speed import (
     print_speed_summary,
     workload_of,
 )
-from compiler_gym.cli.options import program_uri
+from compiler_gym.cli.options import program_file, program_uri
 from compiler_gym.envs.llvm.benchmarks.bitcode import run_tool
 from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets, get_llvm_datasets
 from compiler_gym.tuning.size.compilation import Compilation
@@ -97,11 +97,10 @@ def merged_input(
 
 
 def _input(name: str, folder: Path, for_size: bool) -> Input:
-    uri = program_uri(name)
-    if uri.startswith("file://"):
-        path = Path(name.removeprefix("file://")).expanduser()
+    path = program_file(name)
+    if path is not None:
         return Input(path.stem, path)
-    return known_program(LlvmDatasets(get_llvm_datasets()), uri, folder, for_size)
+    return known_program(LlvmDatasets(get_llvm_datasets()), program_uri(name), folder, for_size)
 
 
 def slowdown_limits(

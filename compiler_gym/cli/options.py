@@ -164,6 +164,23 @@ def program_uri(name: str) -> str:
     return uri_of_name(name)
 
 
+def program_file(name: str) -> Path | None:
+    """Returns the file that a name stands for, as the user wrote it; None for other programs.
+
+    Args:
+        name: The name, as for :func:`program_uri`.
+
+    Raises:
+        FileNotFoundError: If a file does not exist.
+    """
+    from compiler_gym.datasets.uri import BenchmarkUri
+
+    uri = program_uri(name)
+    if not uri.startswith("file://"):
+        return None
+    return BenchmarkUri.from_string(uri).file() if "://" in name else Path(name).expanduser()
+
+
 def program_or_dataset(datasets: "Datasets", name: str) -> str:
     """Returns the URI of a program or of a dataset.
 

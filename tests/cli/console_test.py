@@ -3,10 +3,12 @@
 import json
 import signal
 import subprocess
+from pathlib import Path
 
 import pytest
 
 from compiler_gym.cli.console import is_failure, run_program
+from compiler_gym.cli.options import program_file
 from compiler_gym.distributed import PoolError
 from compiler_gym.errors.nearest_names import UnknownNameError
 from compiler_gym.spaces import Discrete, Scalar
@@ -56,3 +58,15 @@ def test_defects(defect, capsys):
 def test_failures(failure, line, capsys):
     assert run_program("program", failure) == 1
     assert capsys.readouterr().err.startswith(line)
+
+
+def test_file_that_a_name_stands_for(tmp_path, monkeypatch):
+    """A URI has a percent sign in place of a blank."""
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "my program.c"
+    path.write_text("int x;\n")
+    assert program_file(path.as_uri()) == program_file(str(path)) == path
+    assert program_file(path.name) == Path(path.name)
+    assert program_file("sha256") is program_file("csmith-v0/1") is None
+    with pytest.raises(FileNotFoundError):
+        program_file("other.c")

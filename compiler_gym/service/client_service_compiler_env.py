@@ -213,6 +213,9 @@ class ClientServiceCompilerEnv(EnvironmentSettings):
 
     @override
     def begin_multistep(self, actions: Iterable[Any], timeout: float = 300) -> RunningStep:
+        if self._choices.step_plan.is_measuring:
+            # The steps of other environments would use the processor at the same time.
+            return super().begin_multistep(actions, timeout)
         return self._runner.begin_step(actions, timeout)
 
     def raw_step(

@@ -2,6 +2,7 @@
 
 import contextlib
 import threading
+from functools import partial
 
 import gymnasium
 import numpy as np
@@ -12,7 +13,7 @@ from gymnasium.vector import AutoresetMode
 import compiler_gym
 from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.vector import CompilerVectorEnv
-from compiler_gym.wrappers import ActionMask
+from compiler_gym.wrappers import ActionMask, RuntimePointEstimateReward
 from tests.processes import descendants
 from tests.vector.same_results import assert_same
 
@@ -295,3 +296,36 @@ class TestProcesses:
         with compiler_gym.make(ID) as env:
             env.reset()
             assert threading.active_count() <= threads
+
+
+LOGGING = """
+#include <fcntl.h>
+#include <unistd.h>
+int main() {
+  int file = open("LOG", O_WRONLY | O_CREAT | O_APPEND, 0644);
+  write(file, "(", 1);
+  usleep(50000);
+  write(file, ")", 1);
+}
+"""
+
+
+@pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
+def test_one_measurement_at_a_time(tmp_path, mode):
+    """Programs that run at the same time would share the processor."""
+    log = tmp_path / "log"
+    (tmp_path / "program.c").write_text(LOGGING.replace("LOG", str(log)))
+    program = compiler_gym.benchmark(tmp_path / "program.c", confined=False)
+    with compiler_gym.make_vec(
+        "llvm-v0",
+        COUNT,
+        benchmark=program,
+        autoreset_mode=mode,
+        max_episode_steps=2,
+        wrappers=[partial(RuntimePointEstimateReward, runtime_count=1, warmup_count=0)],
+    ) as envs:
+        envs.reset(seed=1)
+        for _ in range(4):
+            envs.step(["sroa"] * COUNT)
+    assert log.read_text() == "()" * (len(log.read_text()) // 2)
+    assert log.read_text().count("(") > 3 * COUNT

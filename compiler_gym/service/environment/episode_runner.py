@@ -113,7 +113,13 @@ class EpisodeRunner:
         return self.episode.benchmark if self.sessions.session is not None else None
 
     def prepare(self, benchmark: Benchmark, timeout: float) -> None:
-        """Ends the episode, and prepares :meth:`begin` with a benchmark, without waiting."""
+        """Ends the episode, and prepares :meth:`begin` with a benchmark, without waiting.
+
+        Prepares nothing if steps measure: the work would disturb measurements of others.
+        """
+        if self.choices.step_plan.is_measuring:
+            self.sessions.end(wait=False)
+            return
         self.sessions.prepare(
             benchmark, self.action_spaces.selected, self.choices.reset_plan.indices, timeout
         )

@@ -34,6 +34,7 @@ class StepPlan:
 
     Attributes:
         indices: The numbers of the observation spaces to ask the service for.
+        is_measuring: True if an observation differs from time to time, such as run times do.
 
     Raises:
         LookupError: If a reward needs an observation that does not exist.
@@ -56,6 +57,7 @@ class StepPlan:
             (events.setdefault(spec.index, len(events)), spec.translate) for spec in specs
         ]
         self.indices: tuple[int, ...] = tuple(events)
+        self.is_measuring = not all(spec.deterministic for spec in specs)
         self._returned = [specs.index(spec) for spec in self.observation_spaces]
         self._rewarded = [
             (reward, [specs.index(spec) for spec in need])

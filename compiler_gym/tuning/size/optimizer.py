@@ -7,7 +7,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from compiler_gym.tuning.size.compilation import Change
+from compiler_gym.tuning.size.compilation import NO_CHANGE, Change
 from compiler_gym.tuning.size.evaluator import Evaluation, Evaluator
 from compiler_gym.tuning.size.expectations import Expectations
 from compiler_gym.tuning.size.inlining import Inlining, list_call_sites
@@ -326,7 +326,6 @@ class Optimizer:
             and self.objective in (Objective.ALL, Objective.TEXT)
             and self.evaluator.compilation.level == "-Oz"
             and self._directs_clang
-            and self._has_options
             and self.best is self.baseline
         )
 
@@ -340,10 +339,10 @@ class Optimizer:
         )
         sets, chosen = expectations.option_sets(self._with_experimental), None
         found: list[Evaluation] = []
-        for _ in range(_FIRST_OPTIONS):
+        for _ in range(_FIRST_OPTIONS if self._has_options else 1):
             if self.evaluator.budget.is_over:
                 break  # LLVM's remarks take a run of clang.
-            change = sets.next()
+            change = sets.next() if self._has_options else NO_CHANGE
             if chosen is None:
                 chosen = permitted(expectations.decide(change), self._all_functions)
             whole = moved(self._framed(change), chosen)
@@ -351,7 +350,7 @@ class Optimizer:
             for each in self.evaluator.evaluate([whole.decide(self._inlining.pins(whole))]):
                 found.append(each)
                 sets.learn(change, math.log(max(self.size(each), 1) / max(before, 1)))
-        self._untried_options = tuple(sets.left)
+        self._untried_options = tuple(sets.left) if self._has_options else ()
         # Where even the better one is larger than the baseline, what harms is taken back first.
         start = min(found, key=self._cost, default=self.leading)
         moves = expectations.local_moves(self._sizes(self.baseline), self._sizes(start))

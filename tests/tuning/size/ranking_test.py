@@ -114,3 +114,15 @@ def test_ranked_search(compilation, start):
     assert search.best.change.functions
     assert search.size(search.best) < 0.97 * search.size(search.baseline)
     assert max(tried) == 10
+
+
+def test_a_function_that_stays_as_it_is_leaves_decisions_about_others(compilation, start):
+    source = compilation.source
+    source.write_text(f'{source.read_text()}\nvoid special(void) {{ __asm__("nop"); }}\n')
+    search = Optimizer(start(compilation, evaluations=1), ranking=shipped_ranking())
+    search.start()
+    search.run()
+    assert [each.name for each in search.stages] == ["portfolio"]
+    change = search.best.change
+    assert not change.options and (change.calls or change.functions)
+    assert search.size(search.best) < search.size(search.baseline)

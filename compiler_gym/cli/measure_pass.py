@@ -26,7 +26,6 @@ from compiler_gym.util.truncate import truncate
 
 if TYPE_CHECKING:
     from compiler_gym.envs.llvm import LlvmEnv
-    from compiler_gym.envs.llvm.datasets.kernels_dataset import KERNELS
     from compiler_gym.tuning.pass_measurement import Estimate, Failure, Measurement, Trial
 
     # The results of the comparisons, by the URI of the program.
@@ -234,6 +233,7 @@ def measure(
       compiler-gym measure-pass sroa --program program.c --cost ObjectTextSizeBytes
     """  # noqa: D301
     from compiler_gym.envs.llvm import LlvmEnv
+    from compiler_gym.envs.llvm.datasets.kernels_dataset import KERNELS
     from compiler_gym.tuning.pass_measurement import Measurement
 
     outcomes: Outcomes = {}

@@ -326,7 +326,7 @@ class Evaluator:
         Raises:
             KeyboardInterrupt: After Ctrl-C. No process is left running.
         """
-        changes = [replace(each.within(self.limits), kept=self._kept) for each in changes]
+        changes = [self.limited(each) for each in changes]
         unknown = (each for each in dict.fromkeys(changes) if each not in self._known)
         new = [each for each in unknown if not self._is_refused(each)]
         new = new[: self.budget.evaluations_left(len(new))]
@@ -345,6 +345,10 @@ class Evaluator:
             raise
         found = (self._known.get(each) for each in changes)
         return [each for each in found if each is not None]
+
+    def limited(self, change: Change) -> Change:
+        """Returns a change without what the limits exclude, as :meth:`evaluate` tries it."""
+        return replace(change.within(self.limits), kept=self._kept)
 
     @contextmanager
     def outside_budget(self, evaluations: int) -> Iterator[Budget]:

@@ -330,6 +330,14 @@ def test_link_time_optimisation(way, tmp_path):
     assert {each.change for each in found} <= {_IPRA}
 
 
+def test_options_are_left_out_beside_special_functions_with_lto_too(tmp_path):
+    other = 'void special(void) { __asm__("nop"); }\n'
+    program = replace(_LIVE, library={**_LIVE.library, "other.c": other})
+    trial = Trial(program, X86_64, LTO, tmp_path)
+    assert trial.failures(lambda _: [Change(("-disable-lsr",))], trial.expected()) == []
+    assert trial.tried == [] and trial.builds == 0
+
+
 def test_a_seed_is_a_program():
     assert generate(7) == generate(7) != generate(8)
     assert generate(7).library == generate(7, "aarch64").library

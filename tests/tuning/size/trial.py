@@ -13,6 +13,7 @@ from compiler_gym.tuning.size.evaluator import Budget, Evaluator
 from compiler_gym.tuning.size.inlining import list_call_sites
 from compiler_gym.tuning.size.moves import list_functions
 from compiler_gym.tuning.size.ranking import function_adjustments, shipped_portfolio, toggles
+from compiler_gym.tuning.size.safety import Kind
 from compiler_gym.tuning.size.stack import StackPromise
 from compiler_gym.tuning.speed.optimizer import moves as speed_moves
 from compiler_gym.util import llvm_tools
@@ -153,6 +154,7 @@ class Trial:
             (folder / name).write_text(text, encoding="utf-8")
         self._caller = [self._compile_caller(name) for name in program.caller if name[-2:] != ".h"]
         self._override = self._make_override()
+        self._links_with_options = False
 
     def expected(self) -> str:
         """Returns what it prints with clang -O0 and with gcc -O2.
@@ -193,6 +195,10 @@ class Trial:
             for name in self._program.library:
                 evaluators.append(self._evaluator(name))
                 made.append(self._objects(evaluators[-1], choose))
+            # A search sees a program for LTO as one source.
+            self._links_with_options = self._way.is_lto and all(
+                Kind.OPTIONS not in each.limits.without for each in evaluators
+            )
             unchanged, *changed = zip(*made, strict=True)
             try:
                 linked = self._link(unchanged)
@@ -283,7 +289,7 @@ class Trial:
 
     def _objects(self, evaluator: Evaluator, choose: "Choice") -> list[Object]:
         source = evaluator.evaluate_source()
-        changes = choose(evaluator)
+        changes = [evaluator.limited(each) for each in choose(evaluator)]
         if self._way.is_lto:
             return self._bitcode(evaluator, [NO_CHANGE, *changes])
         found = {each.change: each.path for each in evaluator.evaluate(changes)}
@@ -310,8 +316,11 @@ class Trial:
         return tuple(path.read_bytes() + link for _, path in objects)
 
     def _link_options(self, objects: Sequence[Object]) -> list[str]:
-        """Returns options of LLVM for the linker: those of the first object file, with LTO."""
-        options = objects[0][0].options if self._way.is_lto else ()
+        """Returns options of LLVM for the linker: those of the first object file, with LTO.
+
+        A search has none if any function of the program is excluded.
+        """
+        options = objects[0][0].options if self._links_with_options else ()
         return [f"-Wl,-mllvm,{option}" for option in options]
 
     def _compile_caller(self, name: str) -> Path:

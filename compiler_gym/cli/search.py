@@ -24,16 +24,8 @@ from compiler_gym.cli.console import (
 )
 from compiler_gym.cli.options import PROGRAM_HELP, JsonOption, complete_program, program_uri
 from compiler_gym.cli.pool_options import RayOption
-from compiler_gym.cli.sequence_search import (
-    COSTS,
-    FEWEST_TRIES,
-    NO_OPT,
-    Budget,
-    Game,
-    play,
-    reporting,
-    search_on_nodes,
-)
+from compiler_gym.cli.search_state import COSTS, FEWEST_TRIES, NO_OPT, Budget, Game
+from compiler_gym.cli.sequence_search import play, reporting, search_on_nodes
 from compiler_gym.util.filesystem import atomic_file_write
 from compiler_gym.util.interrupts import INTERRUPTED
 

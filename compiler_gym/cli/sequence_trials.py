@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
 from itertools import takewhile
 
-from compiler_gym.cli.sequence_search import Game, Limit
+from compiler_gym.cli.search_state import Game, Limit
 from compiler_gym.envs.llvm import LlvmEnv
 from compiler_gym.errors import ServiceError
 from compiler_gym.tuning.policies.pieces_env import pieces

@@ -12,7 +12,8 @@ from itertools import islice
 import pytest
 
 import compiler_gym
-from compiler_gym.cli.sequence_search import FEWEST_TRIES, Budget, Game, find, shorten
+from compiler_gym.cli.search_state import FEWEST_TRIES, Budget, Game
+from compiler_gym.cli.sequence_search import find, shorten
 from compiler_gym.cli.sequence_trials import PASS_SPACE, SequenceSearch, Trials
 from compiler_gym.envs.llvm import LlvmEnv, make_benchmark_from_source
 from compiler_gym.tuning.policies.policy import (

@@ -46,7 +46,7 @@ WRONG = {
     "file in a folder": (lambda env: env.reset(benchmark="./a/b.ll"), "env.make_benchmark("),
     "file with an absolute path": (
         lambda env: setattr(env, "benchmark", "/a/b.bc"),
-        "'file:///a/b.bc'",
+        "pathlib.Path('/a/b.bc')",
     ),
 }
 

@@ -9,10 +9,10 @@ from tools.third_party import change_elf, output_of, shared_libraries_of
 
 # What the package asks compiler_gym.util.llvm_tools for.
 TOOLS = (
-    *("clang", "ld.lld", "llc", "lli", "llvm-as", "llvm-cxxfilt", "llvm-diff", "llvm-dis"),
-    *("llvm-extract", "llvm-link", "llvm-mca", "llvm-nm", "llvm-objcopy", "llvm-objdump"),
-    *("llvm-profdata", "llvm-readelf", "llvm-reduce", "llvm-size", "llvm-stress", "llvm-strip"),
-    "opt",
+    *("clang", "ld.lld", "llc", "lli", "llvm-ar", "llvm-as", "llvm-cxxfilt", "llvm-diff"),
+    *("llvm-dis", "llvm-extract", "llvm-link", "llvm-mca", "llvm-nm", "llvm-objcopy"),
+    *("llvm-objdump", "llvm-profdata", "llvm-readelf", "llvm-reduce", "llvm-size"),
+    *("llvm-stress", "llvm-strip", "opt"),
 )
 # Of compiler-rt, for this machine: what compiler_gym.envs.llvm.benchmarks.sanitizers links with.
 _RUNTIMES = re.compile(

@@ -25,14 +25,14 @@ def test_ctrl_c_prints_partial_results(environment):
     program = (
         "import os, signal\n"
         "from compiler_gym.bin.measure_pass import main\n"
-        "from compiler_gym.cli import measure_pass\n"
-        "real = measure_pass.measure_trials\n"
+        "from compiler_gym.tuning import pass_measurement\n"
+        "real = pass_measurement.measure_trials\n"
         "def trials(*args, **kwargs):\n"
         "    for i, trial in enumerate(real(*args, **kwargs)):\n"
         "        yield trial\n"
         "        if i == 1:\n"
         "            os.kill(os.getpid(), signal.SIGINT)\n"
-        "measure_pass.measure_trials = trials\n"
+        "pass_measurement.measure_trials = trials\n"
         "main()\n"
     )
     done = subprocess.run(

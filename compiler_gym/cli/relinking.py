@@ -73,8 +73,8 @@ class Link:
         for word in command[1:]:
             path = self._archive(word)
             if path is not None and word not in self._archives:
-                folder = Path(tempfile.mkdtemp(dir=work))
-                self._archives[word] = [*_members(path, digests, folder)]
+                copies = Path(tempfile.mkdtemp(dir=work))
+                self._archives[word] = [*_members(path, digests, copies)]
 
     def _archive(self, word: str) -> Path | None:
         """Returns the archive that an argument names; None if it names none."""

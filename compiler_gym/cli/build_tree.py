@@ -23,7 +23,7 @@ from compiler_gym.cli.linked_files import (
 )
 from compiler_gym.cli.lock_file import Entry, Key, LockFile
 from compiler_gym.cli.project_build import run_build, started, why_check_fails
-from compiler_gym.cli.relinking import link_of
+from compiler_gym.cli.relinking import links_of
 from compiler_gym.cli.unit_searches import Begun, UnitSearches
 from compiler_gym.cli.wrapper_settings import (
     DROP_WEAK_SYMBOLS,
@@ -128,7 +128,9 @@ class BuildTree:
         folder = self._work / "members"
         folder.mkdir(exist_ok=True)
         objects = [unit.output for unit in self.units]
-        links = {path: link_of(path, self._links, objects, folder) for path in files}
+        links = links_of(files, self._links, objects, folder)
+        if links is None:
+            return None
 
         def are_no_worse(decisions: Mapping[Key, Decisions]) -> bool:
             copies = {
@@ -137,12 +139,12 @@ class BuildTree:
             if not all(path.exists() for path in copies.values()):
                 return False
             for path, link in links.items():
-                size = link and link.size(copies)
-                if not size or size.is_worse(self.linked[path], self._may_drop_weak):
+                size = link.size(copies)
+                if size is None or size.is_worse(self.linked[path], self._may_drop_weak):
                     return False
             return True
 
-        return are_no_worse if all(links.values()) else None
+        return are_no_worse
 
     def search(
         self, searches: UnitSearches, seconds: float | None, watch: Callable[[Begun], None]

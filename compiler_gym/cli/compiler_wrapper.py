@@ -27,7 +27,12 @@ from typing import Any, NamedTuple, NoReturn
 
 from compiler_gym.cli import wrapper_settings as settings
 from compiler_gym.cli.kept_objects import digest_of
-from compiler_gym.cli.wrapper_command import NotForSizeError, UnitCommand, command_for_size
+from compiler_gym.cli.wrapper_command import (
+    NotForSizeError,
+    UnitCommand,
+    command_for_size,
+    only_compiles,
+)
 from compiler_gym.cli.wrapper_log import log
 from compiler_gym.cli.wrapper_settings import RECORD, SETTINGS, WrongSettingError
 from compiler_gym.errors.nearest_names import UnknownNameError
@@ -94,7 +99,7 @@ def main(driver: str, words: Sequence[str]) -> int:
         note = f"error: {error}"
     else:
         return _compile(driver, command)
-    if os.environ.get(RECORD) and "-c" not in words:
+    if os.environ.get(RECORD) and not only_compiles(words):
         _write_note(_note(driver, words))
     log("clang", note=f"{note}: {shlex.join(words)}")
     sys.stderr.flush()

@@ -89,9 +89,11 @@ class Culprits:
             return {**decisions, **{key: {} for key in some}}
 
         keys = [key for key, each in decisions.items() if each]
+        is_good: Callable[[Mapping[Key, Decisions]], bool] = self._is_no_worse
         relinked = self._tree.relinked(files)
-        is_known = relinked and not relinked(without([])) and relinked(without(keys))
-        is_good = relinked if relinked and is_known else self._is_no_worse
+        # It has to tell what the build has shown, before it is believed.
+        if relinked and not relinked(decisions) and relinked(without(keys)):
+            is_good = relinked
         return _last(keys, lambda some: is_good(without(some)))
 
     def _is_no_worse(self, decisions: Mapping[Key, Decisions]) -> bool:

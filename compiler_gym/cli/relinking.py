@@ -7,7 +7,8 @@ is found has to be built and measured.
 
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -166,35 +167,53 @@ def _write_archive(path: Path, members: Sequence[Member], copies: Mapping[Path, 
     run_command([tool, "s", path], timeout=_SECONDS)
 
 
-def link_of(
-    path: Path, notes: Sequence[Mapping[str, Any]], objects: Sequence[Path], work: Path
-) -> Link | None:
-    """Returns the command that has linked a file; None unless exactly one is known.
+@dataclass(frozen=True)
+class _Command:
+    """A linker's command: its words, the file that it makes as these name it, and where it runs."""
+
+    words: list[str]
+    output: str
+    folder: Path
+    environment: Mapping[str, str]
+
+
+def links_of(
+    paths: Iterable[Path], notes: Sequence[Mapping[str, Any]], objects: Sequence[Path], work: Path
+) -> dict[Path, Link] | None:
+    """Returns the commands that have linked files; None unless exactly one of each is known.
 
     Args:
-        path: The linked file.
+        paths: The linked files.
         notes: The commands of clang that link: ``driver``, ``words``, ``folder`` and
             ``environment`` of each.
         objects: The object files of the build that may be replaced.
         work: A folder for copies of files. It must stay.
     """
-    found = [link for note in notes for link in _links(path, note, objects, work)]
-    return found[0] if len(found) == 1 else None
+    found: dict[Path, list[_Command]] = defaultdict(list)
+    for each in filter(None, map(_linker_command, notes)):
+        found[(each.folder / each.output).resolve()].append(each)
+    links = {}
+    for path in paths:
+        commands = found[path.resolve()]
+        if len(commands) != 1:
+            return None
+        (it,) = commands
+        try:
+            links[path] = Link(it.words, it.output, it.folder, it.environment, objects, work)
+        except (OSError, subprocess.SubprocessError):
+            return None
+    return links
 
 
-def _links(
-    path: Path, note: Mapping[str, Any], objects: Sequence[Path], work: Path
-) -> Iterator[Link]:
-    """Yields the linker's command of a command of clang, if that makes a file."""
-    folder, words = Path(note["folder"]), note["words"]
+def _linker_command(note: Mapping[str, Any]) -> _Command | None:
+    """Returns the linker's command of a command of clang that only links, else None."""
+    folder, words, environment = Path(note["folder"]), note["words"], note["environment"]
     if not folder.is_dir() or not has_readable_files(words, folder):
-        return
-    environment = note["environment"]
-    clang = llvm_tools.tool_path(note["driver"])
-    with suppress(NotUnderstoodError, OSError, subprocess.SubprocessError):
-        jobs = jobs_of(clang, words, folder, environment)
-        if len(jobs) == 1 and not jobs[0].is_cc1 and jobs[0].output:
-            job = jobs[0]
-            if (folder / job.output).resolve() == path.resolve():
-                command = [job.program, *job.words]
-                yield Link(command, job.output, folder, environment, objects, work)
+        return None
+    try:
+        jobs = jobs_of(llvm_tools.tool_path(note["driver"]), words, folder, environment)
+    except (NotUnderstoodError, OSError):
+        return None
+    if len(jobs) != 1 or jobs[0].is_cc1 or not jobs[0].output:
+        return None
+    return _Command([jobs[0].program, *jobs[0].words], jobs[0].output, folder, environment)

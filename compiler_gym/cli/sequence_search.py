@@ -96,13 +96,14 @@ def find(env: "LlvmEnv", game: Game, stop: threading.Event, budget: Budget, seed
 
 
 def _measure_baselines(env: "LlvmEnv", game: Game) -> None:
-    from compiler_gym.tuning.policies.policy import MARKED_OZ, level_episode
+    from compiler_gym.envs.workbench import fork_at
+    from compiler_gym.tuning.policies.policy import LEVEL_SPACE, MARKED_OZ
 
     names = [f"{prefix}{level}" for _, prefix in COSTS.values() for level in ("O0", "Oz")]
     values = iter(env.observation.observe(names))
     for costs in game.costs.values():
         costs["O0"], costs["Oz"] = int(next(values)), int(next(values))
-    with level_episode(env) as marked:
+    with fork_at(env, action_space=LEVEL_SPACE) as marked:
         found, _, done, _ = marked.multistep(
             [marked.action_space[name] for name in MARKED_OZ],
             observation_spaces=[name for name, _ in COSTS.values()],

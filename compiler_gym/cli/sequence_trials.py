@@ -4,11 +4,11 @@ import random
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing
 from itertools import takewhile
 
 from compiler_gym.cli.search_state import Game, Limit
 from compiler_gym.envs.llvm import LlvmEnv
+from compiler_gym.envs.workbench import closed_on_error, fork_at
 from compiler_gym.errors import ServiceError
 from compiler_gym.tuning.policies.pieces_env import pieces
 from compiler_gym.tuning.policies.policy import (
@@ -58,18 +58,8 @@ class Trials:
         self.best: int | None = None
         self._observation = cost
         self._kept: dict[tuple[int, ...], LlvmEnv] = {}
-        self._root = env.fork()
+        self._root = fork_at(env, action_space=space)
         self._benchmark = env.benchmark
-        try:
-            self._root.reset(
-                benchmark=self._benchmark,
-                action_space=space,
-                observation_space=None,
-                reward_space=None,
-            )
-        except BaseException:
-            self._root.close()
-            raise
         self.space = self._root.action_space
 
     def close(self) -> None:
@@ -107,10 +97,9 @@ class Trials:
         if not prefix:
             return self._root
         if prefix not in self._kept:
-            with ExitStack() as stack:
-                env = stack.enter_context(closing(self._after(prefix[:-_STRIDE]).fork()))
+            env = self._after(prefix[:-_STRIDE]).fork()
+            with closed_on_error(env):
                 env.multistep(prefix[-_STRIDE:])
-                stack.pop_all()
             self._kept[prefix] = env
         return self._kept[prefix]
 

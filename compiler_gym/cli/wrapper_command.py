@@ -268,7 +268,7 @@ def _check_words(words: Sequence[str], level: str | None) -> None:
         NotForSizeError: For those.
     """
     is_open = any(word.startswith(_ARGUMENT_FILES) for word in words)
-    if not is_open and not any(word in _MODE for word in words):
+    if not is_open and not only_compiles(words):
         raise NotForSizeError("no -c")
     is_open = is_open or bool(level) or _OVERRIDE_VARIABLE in os.environ
     if not is_open and not any(word in settings.LEVELS for word in words):
@@ -277,6 +277,11 @@ def _check_words(words: Sequence[str], level: str | None) -> None:
         raise NotForSizeError(f"-- does not allow to add {level} at the end")
     if not has_readable_files(words, Path.cwd()):
         raise NotForSizeError("arguments in a file that may be read once")
+
+
+def only_compiles(words: Sequence[str]) -> bool:
+    """Returns true if a command plainly ends before it links."""
+    return any(word in _MODE for word in words)
 
 
 def _why_not_searched(job: Job) -> str:

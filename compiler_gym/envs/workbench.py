@@ -80,20 +80,31 @@ def apply_actions(
     return [*values], reward, done, info
 
 
-def fork_at(env: _Env, actions: Sequence[int], seconds: float = _SECONDS) -> _Env:
+def fork_at(
+    env: _Env,
+    actions: Sequence[int] = (),
+    seconds: float = _SECONDS,
+    action_space: str | None = None,
+) -> _Env:
     """Returns a fork of an environment, whose episode begins again with other actions.
 
     Args:
         env: The environment. It does not change.
         actions: The actions.
         seconds: The time limit of the actions.
+        action_space: Their action space; None for that of the environment.
 
     Raises:
         ActionFailed: If an action fails.
     """
     fork = env.fork()
     with closed_on_error(fork):
-        fork.reset(benchmark=env.benchmark, observation_space=None, reward_space=None)
+        fork.reset(
+            benchmark=env.benchmark,
+            action_space=action_space,
+            observation_space=None,
+            reward_space=None,
+        )
         if actions:
             apply_actions(fork, actions, seconds=seconds)
     return fork

@@ -4,8 +4,7 @@ import json
 import random
 import textwrap
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import numpy as np
 
 from compiler_gym.envs.llvm.llvm_env import LlvmEnv
 from compiler_gym.envs.llvm.specs import AUTOPHASE_FEATURE_NAMES
+from compiler_gym.envs.workbench import fork_at
 from compiler_gym.tuning.policies.shipped import SHIPPED
 from compiler_gym.util.filesystem import atomic_file_write
 from compiler_gym.util.llvm_tools import LLVM_VERSION
@@ -332,26 +332,13 @@ LevelCosts = Mapping[tuple[str, ...], int]
 """The number of IR instructions after each level, without those that fail."""
 
 
-@contextmanager
-def level_episode(env: LlvmEnv) -> Iterator[LlvmEnv]:
-    """Yields a copy of an environment that begins an episode with pipelines as actions."""
-    with env.fork() as copy:
-        copy.reset(
-            benchmark=env.benchmark,
-            action_space=LEVEL_SPACE,
-            observation_space=None,
-            reward_space=None,
-        )
-        yield copy
-
-
 def level_costs(env: LlvmEnv) -> LevelCosts:
     """Tries :data:`LEVELS` on the program of an episode, which stays as it is.
 
     Raises:
         ServiceError: If the program cannot be compiled at all.
     """
-    with level_episode(env) as start:
+    with fork_at(env, action_space=LEVEL_SPACE) as start:
         costs = {level: cost_after(start, level) for level in LEVELS}
     return {level: cost for level, cost in costs.items() if cost is not None}
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from compiler_gym.cli.wrapper_settings import SETTINGS
-from compiler_gym.util.commands import kill_process_group
+from compiler_gym.util.commands import Popen
 from compiler_gym.util.filesystem import atomic_file_write
 from compiler_gym.util.runfiles_path import cache_path
 
@@ -131,14 +131,13 @@ def started(
         folder: Its working directory; by default the current one.
         output: The descriptor that it prints to, or ``subprocess.PIPE``; by default stderr.
     """
-    with subprocess.Popen(
+    with Popen(
         command,
         cwd=folder,
         env={**environment, SETTINGS: json.dumps(dict(variables))},
         stdin=subprocess.DEVNULL,
         stdout=sys.stderr.fileno() if output is None else output,
         stderr=None if output is None else subprocess.STDOUT,
-        start_new_session=True,
     ) as process:
         try:
             yield process
@@ -147,4 +146,3 @@ def started(
                 os.killpg(process.pid, signal.SIGINT)
                 with suppress(subprocess.TimeoutExpired):
                     process.wait(_PATIENCE_SECONDS)
-            kill_process_group(process)

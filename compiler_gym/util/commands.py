@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from compiler_gym.util.launcher import launch
 from compiler_gym.util.shell_format import indent, join_cmd
 
 _MAX_ERROR_LINES = 25
@@ -95,13 +96,14 @@ def Popen(cmd: Sequence[str | Path], **kwargs: Any) -> Iterator[subprocess.Popen
         cmd: The program and its arguments; there is no shell between.
         **kwargs: Arguments of ``subprocess.Popen``.
     """
-    process = subprocess.Popen([str(word) for word in cmd], **{**kwargs, "start_new_session": True})
-    with process:
-        try:
-            with killable(lambda: kill_process_group(process)):
-                yield process
-        finally:
-            kill_process_group(process)
+    process = launch([str(word) for word in cmd], **kwargs)
+    try:
+        with killable(lambda: kill_process_group(process)):
+            yield process
+    finally:
+        kill_process_group(process)
+        with process:
+            pass  # Closes its streams, and waits for it.
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """Running programs and killing them with all their children."""
 
+import os
 import select
 import signal
 import subprocess
@@ -16,7 +17,7 @@ from compiler_gym.util.commands import (
     kill_running_commands,
     run_command,
 )
-from tests.processes import wait_until
+from tests.processes import is_running, wait_until
 
 # A shell that starts a child which holds the FIFO $0 open for ever. When nobody holds it open
 # any more, reading it ends.
@@ -128,6 +129,21 @@ def test_interrupt_kills_children_too(fifo):
         raise KeyboardInterrupt
     assert process.returncode == -signal.SIGKILL
     assert read_all(file) == b""
+
+
+def test_an_interrupt_while_a_program_starts_kills_it(monkeypatch):
+    started = []
+
+    class Interrupted(subprocess.Popen):
+        def __init__(self, *args, **kwargs):
+            super().__init__(*args, **kwargs)
+            started.append(self.pid)
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(subprocess, "Popen", Interrupted)
+    with pytest.raises(KeyboardInterrupt), Popen(["sleep", "1000"]) as process:
+        process.wait()
+    wait_until(lambda: not is_running(started[0]))
 
 
 class TestCommunicate:

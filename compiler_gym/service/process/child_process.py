@@ -6,8 +6,8 @@ executes the real program. (A request between fork and exec would make Python us
 of ``vfork()``, and gRPC's fork handlers hang and crash if other threads use gRPC at the time.)
 
 The parent, for Linux, is the *thread* that started the child. A child of a short-lived thread would
-receive the signal when that thread ends. One thread that lives as long as the Python process
-therefore starts all children.
+receive the signal when that thread ends. So the thread of :mod:`compiler_gym.util.launcher` starts
+all children.
 """
 
 import contextlib
@@ -15,16 +15,15 @@ import errno
 import functools
 import logging
 import os
-import queue
 import shutil
 import signal
 import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
 from pathlib import Path
-from typing import Any
+
+from compiler_gym.util.launcher import launch
 
 logger = logging.getLogger(__name__)
 
@@ -79,47 +78,6 @@ def _tied_to_parent(command: list[str]) -> list[str]:
     return [setpriv, *_TIE_TO_PARENT, *_CHECK_PARENT, str(os.getpid()), *command]
 
 
-class _Launcher(threading.Thread):
-    """The thread that starts children."""
-
-    def __init__(self) -> None:
-        super().__init__(name="compiler_gym-launcher", daemon=True)
-        self.owner_pid = os.getpid()
-        self._requests: queue.SimpleQueue[tuple[Future[Any], Callable[[], Any]]] = (
-            queue.SimpleQueue()
-        )
-        self.start()
-
-    def run(self) -> None:
-        while True:
-            self._serve(*self._requests.get())
-
-    @staticmethod
-    def _serve(future: Future[Any], function: Callable[[], Any]) -> None:
-        try:
-            future.set_result(function())
-        except Exception as error:
-            future.set_exception(error)
-
-    def call(self, function: Callable[[], Any]) -> Future[Any]:
-        future: Future[Any] = Future()
-        self._requests.put((future, function))
-        return future
-
-
-_launcher: _Launcher | None = None
-_launcher_lock = threading.Lock()
-
-
-def _get_launcher() -> _Launcher:
-    global _launcher
-    with _launcher_lock:
-        # Threads do not survive a fork of this process.
-        if _launcher is None or _launcher.owner_pid != os.getpid():
-            _launcher = _Launcher()
-        return _launcher
-
-
 class ChildProcess:
     """A child in a session and process group of its own.
 
@@ -143,26 +101,14 @@ class ChildProcess:
         _check_executable(command[0])
         self._exit_code: int | None = None
         self._lock = threading.Lock()
-        command = _tied_to_parent(command)
-
-        def start() -> subprocess.Popen[bytes]:
-            return subprocess.Popen(
-                command,
-                cwd=cwd,
-                env=env,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                start_new_session=True,
-            )
-
-        future = _get_launcher().call(start)
-        try:
-            self._process: subprocess.Popen[bytes] = future.result()
-        except BaseException:
-            # Ctrl-C reached this thread while the launcher was at work.
-            future.add_done_callback(_kill_unclaimed)
-            raise
+        self._process: subprocess.Popen[bytes] = launch(
+            _tied_to_parent(command),
+            cwd=cwd,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+        )
 
     @property
     def pid(self) -> int:
@@ -225,13 +171,6 @@ def _ignoring_absence(kill: Callable[[int, int], None], pid: int, signal_number:
     # Some systems raise PermissionError if the group has only zombies.
     with contextlib.suppress(ProcessLookupError, PermissionError):
         kill(pid, signal_number)
-
-
-def _kill_unclaimed(future: Future[Any]) -> None:
-    if future.exception() is None:
-        process = future.result()
-        _ignoring_absence(os.killpg, process.pid, signal.SIGKILL)
-        process.wait()
 
 
 def describe_exit(code: int) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from compiler_gym.errors import EnvironmentNotSupported
 from compiler_gym.util import llvm_tools
-from compiler_gym.util.commands import run_command
+from compiler_gym.util.commands import Popen, run_command
 
 _TRIPLE = re.compile(r'target triple = "(.*)"')
 # The triple is above all of these.
@@ -46,14 +46,11 @@ def _triple(source: Path, mtime_ns: int, size: int) -> str:
         with source.open(encoding="utf-8", errors="replace") as text:
             return _found(text)
     command: list[str | Path] = [llvm_tools.llvm_dis_path(), source, "-o", "-"]
-    with subprocess.Popen(
+    with Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, errors="replace"
     ) as process:
         assert process.stdout is not None
-        try:
-            return _found(process.stdout)
-        finally:
-            process.kill()  # The rest of the module may be long.
+        return _found(process.stdout)  # It is killed then: the rest of the module may be long.
 
 
 def _found(lines: Iterable[str]) -> str:

@@ -4,7 +4,6 @@ import json
 import math
 import os
 import select
-import signal
 import struct
 import subprocess
 import tempfile
@@ -20,7 +19,7 @@ from compiler_gym.envs.llvm.regalloc.decisions import (
     PriorityDecision,
     UnitDecisions,
 )
-from compiler_gym.util.commands import CommandError
+from compiler_gym.util.commands import CommandError, Popen
 
 _POLL_SECONDS = 0.02
 _BYTES = {"int64_t": 8, "int32_t": 4, "float": 4}
@@ -63,13 +62,8 @@ def compile_with_decisions(command: Sequence[str | Path], decisions: UnitDecisio
         try:
             with errors.open("wb") as file:
                 words = [*map(str, command), *(word.format(base) for word in options)]
-                clang = subprocess.Popen(words, stderr=file, start_new_session=True)
-                try:
+                with Popen(words, stderr=file) as clang:
                     _answer(clang, questions, answers, player)
-                finally:
-                    if clang.poll() is None:
-                        os.killpg(clang.pid, signal.SIGKILL)
-                        clang.wait()
             if clang.returncode:
                 raise CommandError(clang.returncode, words, stderr=errors.read_bytes())
         finally:

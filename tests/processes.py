@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -17,6 +18,7 @@ __all__ = [
     "descendants",
     "is_asleep",
     "is_running",
+    "kill_all",
     "python_environment",
     "run_interpreter",
     "wait_until",
@@ -39,6 +41,13 @@ def is_running(pid: int) -> bool:
 def is_asleep(pid: int) -> bool:
     """Returns true if the main thread of a process waits for something."""
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "S"
+
+
+def kill_all(pids: Iterable[int]) -> None:
+    """Kills processes. Some of them may have ended by themselves."""
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
 def command_lines(pids: Iterable[int]) -> list[str]:

@@ -1,8 +1,6 @@
 """The tools of a workbench."""
 
-import contextlib
 import os
-import signal
 import threading
 from concurrent.futures import wait
 from dataclasses import replace
@@ -14,7 +12,7 @@ from compiler_gym.agents.verify import Verdict
 from compiler_gym.agents.workbench import Workbench
 from compiler_gym.envs.llvm.llvm_env import LlvmEnv
 from tests.agents.conftest import LIMITS
-from tests.processes import descendants, wait_until
+from tests.processes import descendants, kill_all, wait_until
 
 GOOD = ["sroa", "early-cse", "simplifycfg", "instcombine", "gvn", "simplifycfg"]
 
@@ -141,12 +139,7 @@ def compiler_to_kill():
     others = {*descendants(os.getpid())}
     compiler = Compiler(LIMITS)
 
-    def kill():
-        for pid in {*descendants(os.getpid())} - others:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-
-    yield compiler, kill
+    yield compiler, lambda: kill_all({*descendants(os.getpid())} - others)
     compiler.close()
 
 

@@ -5,12 +5,11 @@ import re
 import signal
 import socket
 import subprocess
-from contextlib import suppress
 
 import compiler_gym
 from compiler_gym.service.transport.connection_opts import ConnectionOpts
 from tests.cli.conftest import serving
-from tests.processes import descendants, is_running, wait_until
+from tests.processes import descendants, is_running, kill_all, wait_until
 
 
 def test_serves_until_ctrl_c(run):
@@ -47,9 +46,7 @@ def test_a_service_with_a_token_and_tls(run, fails, environment):
 
 def test_a_service_that_dies_ends_the_program():
     with serving("service", "--port", "0") as (process, _):
-        for child in descendants(process.pid):
-            with suppress(ProcessLookupError):
-                os.kill(child, signal.SIGKILL)
+        kill_all(descendants(process.pid))
         assert "The service has ended: " in process.communicate(timeout=60)[1]
     assert process.returncode == 1
 

@@ -2,10 +2,9 @@
 
 import os
 import re
-import signal
 
 from compiler_gym.cli.shell import split_commands
-from tests.processes import descendants
+from tests.processes import descendants, kill_all
 
 
 def test_the_program_is_written(run, program_c, environment):
@@ -53,8 +52,7 @@ def test_terminal(terminal, program_c, environment):
     screen.type("\x03")
     screen.wait_for("Interrupted; back to after the last step")
     screen.wait_for("> ")
-    for pid in descendants(screen.pid):
-        os.kill(pid, signal.SIGKILL)
+    kill_all(descendants(screen.pid))
     screen.type("ir\n")
     screen.wait_for("> ")
     screen.type("ir\n")

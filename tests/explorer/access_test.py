@@ -1,10 +1,8 @@
 """Requests that the explorer refuses: of strangers, of other sites, and too large ones."""
 
-import contextlib
 import http.client
 import json
 import os
-import signal
 import threading
 import urllib.error
 import urllib.request
@@ -25,7 +23,7 @@ from compiler_gym.explorer.access import guarded
 from compiler_gym.explorer.limits import LOCAL, PUBLIC
 from compiler_gym.service import ConnectionOpts
 from tests.explorer.conftest import SOURCE, TOKEN, Client, serving
-from tests.processes import descendants
+from tests.processes import descendants, kill_all
 
 SROA = "function(sroa)"
 
@@ -292,9 +290,7 @@ def test_states_are_made_again_when_their_sessions_were_killed():
         before = client.call("path", state)
         level = {**state, "actions": ["default<Oz>"]}
         of_level = client.call("path", level)
-        for pid in {*descendants(os.getpid())} - others:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        kill_all({*descendants(os.getpid())} - others)
         assert client.call("path", state) == before
         assert client.call("path", level) == of_level
         assert client.call("metrics", state)["instructions"]

@@ -351,18 +351,12 @@ class Evaluator:
         return replace(change.within(self.limits), kept=self._kept)
 
     @contextmanager
-    def outside_budget(self, evaluations: int) -> Iterator[Budget]:
-        """Uses another budget in the ``with`` block, whose evaluations are not passed to ``watch``.
-
-        Its time is that of the first step after the search.
-
-        Args:
-            evaluations: The number of runs of clang with changes.
-        """
+    def outside_budget(self, budget: Budget) -> Iterator[None]:
+        """Uses another budget in the ``with`` block. ``watch`` is not called there."""
         own, watch = self.budget, self.watch
-        self.budget, self.watch = own.after(1, evaluations), lambda _: None
+        self.budget, self.watch = budget, lambda _: None
         try:
-            yield self.budget
+            yield
         finally:
             self.budget, self.watch = own, watch
 

@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from compiler_gym.tuning.size.compilation import NO_CHANGE, Change, adjustment
-from compiler_gym.tuning.size.evaluator import Evaluation, Evaluator
+from compiler_gym.tuning.size.evaluator import Budget, Evaluation, Evaluator
 from compiler_gym.tuning.size.moves import list_functions
 from compiler_gym.util.shell_format import plural
 
 # To leave parts out, and as many to measure what is left.
 _MAX_EVALUATIONS = 30
 _LEAST_MEASURED = 8
+_MAX_REPEATS = 2
 
 ENDS = (0.75, 1.0)
 """The shares of the time at which a search and its minimisation have to end."""
@@ -51,11 +52,12 @@ def minimise(
 ) -> tuple[Evaluation, list[Part]]:
     """Leaves out of a result the parts of its change that cost nothing to leave out.
 
-    That takes as many evaluations as the search had, but at most 30. To measure the parts that are
-    left takes half as many, but at least 8. If some of these turn out to cost nothing, they are
-    left out, and the rest is measured again. To find out which can go together takes a few more.
-    These evaluations do not count as those of the search. All of it ends with the time for the
-    first step after the search. If there is none left, nothing is left out or measured.
+    To judge the parts takes as many evaluations as the search had, but at most 30. To find out
+    which can go together takes at most as many again. To measure the parts that are left takes
+    half as many, but at least 8. If some of these turn out to cost nothing, they are left out, and
+    the rest is measured again, at most twice. These evaluations do not count as those of the
+    search. All of it ends with the time for the first step after the search. If there is none left,
+    nothing is left out or measured.
 
     Args:
         evaluator: The evaluator of the search.
@@ -76,18 +78,18 @@ def minimise(
     limit = min(_MAX_EVALUATIONS, used)
     functions = list_functions(evaluator) if best.change.functions else {}
     search = _Minimiser(evaluator, limit, cost, sizes, is_right, functions)
-    with search.judging():
-        while (small := search.drop_free(best)) is not best:
-            best = small  # Without one part, others may have become free.
+    while (small := search.drop_free(best)) is not best:
+        best = small  # Without one part, others may have become free.
     if not with_costs:
         return best, []
-    while True:
-        with evaluator.outside_budget(min(_MAX_EVALUATIONS, max(_LEAST_MEASURED, used // 2))):
-            measured = search.measure(best)
+    of_table = min(_MAX_EVALUATIONS, max(_LEAST_MEASURED, used // 2))
+    measured = search.measure(best, of_table)
+    for _ in range(_MAX_REPEATS):
         small = search.drop(best, [each.change for each in measured if each.is_free])
         if small is best:
-            return best, [each.part for each in measured]
-        best = small
+            break
+        best, measured = small, search.measure(small, of_table)
+    return best, [each.part for each in measured]
 
 
 def parts_of(change: Change) -> dict[str, Change]:
@@ -149,7 +151,11 @@ class _Measured:
 
 
 class _Minimiser:
-    """Leaves parts out, within the evaluator's budget; see :func:`minimise`."""
+    """Leaves parts out, and measures the rest; see :func:`minimise`.
+
+    Args:
+        limit: The evaluations to judge parts, and as many to leave them out.
+    """
 
     def __init__(
         self,
@@ -161,7 +167,9 @@ class _Minimiser:
         functions: Mapping[str, int],
     ):
         self._evaluator = evaluator
-        self._limit = limit
+        # Rounds share these.
+        self._judging = evaluator.budget.after(1, limit)
+        self._dropping = evaluator.budget.after(1, limit)
         self._cost = cost
         self._sizes = sizes
         self._functions = functions
@@ -170,8 +178,12 @@ class _Minimiser:
 
     def drop_free(self, best: Evaluation) -> Evaluation:
         """Returns the result without the parts that cost nothing, as far as the budget goes."""
+        with self._within(self._judging):
+            return self._drop_free(best)
+
+    def _drop_free(self, best: Evaluation) -> Evaluation:
         waiting = [*parts_of(best.change).values()]
-        while waiting and not self._evaluator.budget.is_over:
+        while waiting and not self._judging.is_over:
             found = self._without_each(best, waiting)
             free, split = [], []
             for part, each in zip(waiting, found, strict=True):
@@ -197,10 +209,11 @@ class _Minimiser:
             return _halves(part)
         return [Change(functions=rest)] if rest else []
 
-    def measure(self, best: Evaluation) -> list[_Measured]:
+    def measure(self, best: Evaluation, evaluations: int) -> list[_Measured]:
         """Returns the parts of a result, each with what it saves."""
         parts = parts_of(best.change)
-        found = self._without_each(best, [*parts.values()])
+        with self._evaluator.outside_budget(self._evaluator.budget.after(1, evaluations)):
+            found = self._without_each(best, [*parts.values()])
         measured = [
             self._measured(name, change, best, each)
             for (name, change), each in zip(parts.items(), found, strict=True)
@@ -221,15 +234,15 @@ class _Minimiser:
         return [found.get(change) for change in changes]
 
     def drop(self, best: Evaluation, parts: Sequence[Change]) -> Evaluation:
-        """Leaves out all parts, or as many as can go together, with evaluations of its own."""
-        with self.judging():
+        """Leaves out all parts, or as many as can go together."""
+        with self._within(self._dropping):
             return self._drop(best, parts)
 
     @contextmanager
-    def judging(self) -> Iterator[None]:
-        """Has a budget of its own. If its time ends, others may find other results."""
+    def _within(self, budget: Budget) -> Iterator[None]:
+        """Uses a budget. If its time ends, others may find other results."""
         outer = self._evaluator.budget
-        with self._evaluator.outside_budget(self._limit) as budget:
+        with self._evaluator.outside_budget(budget):
             yield
         outer.is_cut |= budget.is_cut
 

@@ -474,7 +474,7 @@ class Optimizer:
             if each is None or not broken:
                 break
             change = self._repaired(each.change, {name for it in broken for name in it.functions})
-            with self.evaluator.outside_budget(1):
+            with self.evaluator.outside_budget(self.evaluator.budget.after(1, 1)):
                 each = next(iter(self.evaluator.evaluate([change])), None)
         if smallest is not None and self._broken_by(smallest.change):
             self.wrong.append(

@@ -1,5 +1,6 @@
 """Changes without the parts that do nothing."""
 
+import itertools
 import math
 import time
 
@@ -103,6 +104,19 @@ def test_parts_that_go_together_take_few_evaluations(tmp_path):
     assert left.options == ("-7", "-33") and parts == {"-7": 5, "-33": 5}
     # One for each part, one each time some are left out, and two to measure the rest.
     assert len(asked) <= 50
+
+
+def test_parts_that_become_free_one_after_the_other_take_few_evaluations(tmp_path):
+    change, asked = Change(options=tuple(f"-{number}" for number in range(60))), []
+
+    def size(change):
+        asked.append(change)
+        left_out = [f"-{number}" not in change.options for number in range(60)]
+        return 100 + sum(b > a for a, b in itertools.pairwise(left_out))
+
+    minimised(size, change, tmp_path)
+    # As many as the search had to judge parts and to leave them out, and half for three tables.
+    assert len(asked) <= 1 + 2 * USED + 3 * USED // 2
 
 
 def test_no_check_runs_twice(tmp_path):

@@ -199,7 +199,7 @@ def test_excluded_functions_stay_as_they_are(compilation, source, start, way):
     assert code_of(search.best.path, "main") == code_of(search.baseline.path, "main")
     assert not search.best.change.options and not search.wrong
     # It holds for other changes, too, such as those of a lock file.
-    with evaluator.outside_budget(1):
+    with evaluator.outside_budget(evaluator.budget.after(1, 1)):
         (changed,) = evaluator.evaluate([Change(("-disable-lsr",)).adjust({3: ("sroa",)})])
     assert changed.object.code == search.baseline.object.code
 

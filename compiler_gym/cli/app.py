@@ -94,6 +94,9 @@ COMMANDS = {
     "eval": CommandSource(
         "eval", "evaluate", "Evaluate a policy on held-out programs, against -Oz."
     ),
+    "scoreboard": CommandSource(
+        "scoreboard", "scoreboard", "Compare methods on sets of programs, as papers do."
+    ),
     "hunt": CommandSource("hunt", "hunt", "Hunt for defects of LLVM's passes."),
     "mine": CommandSource(
         "mine", "mine", "Look for missed optimisations of LLVM, and explain them."

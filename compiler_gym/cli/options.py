@@ -209,21 +209,28 @@ def program_or_dataset(datasets: "Datasets", name: str) -> str:
 
 
 def program_uris(datasets: "Datasets", names: Iterable[str], limit: int | None) -> list[str]:
-    """Returns the URIs of programs, and of those in datasets, each once.
+    """Returns the URIs of programs, and of those in datasets and folders, each once.
 
     Args:
         datasets: The datasets.
-        names: The names, as for :func:`program_or_dataset`.
-        limit: The most programs of each dataset; None for all.
+        names: The names, as for :func:`program_or_dataset`, or folders.
+        limit: The most programs of each dataset or folder; None for all.
 
     Raises:
         FileNotFoundError: If a file does not exist.
         LookupError: If a word is neither a dataset nor a built-in program.
+        NotADirectoryError: If a name ends in a slash, and is no folder.
+        ValueError: If a folder has no programs.
     """
-    from compiler_gym.datasets.uri import names_dataset
+    from compiler_gym.datasets.uri import names_dataset, uri_of_file
+    from compiler_gym.envs.llvm.datasets.folder_dataset import dataset
+    from compiler_gym.envs.llvm.datasets.kernels_dataset import kernel_names
 
     uris: list[str] = []
     for name in names:
+        if name.endswith("/") or (Path(name).is_dir() and name not in kernel_names()):
+            uris += map(uri_of_file, islice(dataset(name).files(), limit))
+            continue
         uri = program_or_dataset(datasets, name)
         uris += (
             islice(datasets.require(uri).benchmark_uris(), limit) if names_dataset(uri) else [uri]

@@ -80,7 +80,7 @@ def find(env: "LlvmEnv", game: Game, stop: threading.Event, budget: Budget, seed
 
     game.state = "baselines"
     env.reset()
-    _measure_baselines(env, game)
+    measure_baselines(env, game)
     game.state = "searching"
     searching, shortening = budget.parts()
     cost = COSTS[game.goal][0]
@@ -95,7 +95,8 @@ def find(env: "LlvmEnv", game: Game, stop: threading.Event, budget: Budget, seed
         env.reset(action_space=search.best.space)
 
 
-def _measure_baselines(env: "LlvmEnv", game: Game) -> None:
+def measure_baselines(env: "LlvmEnv", game: Game) -> None:
+    """Notes the costs of the program of an episode that has just begun, and those of levels."""
     from compiler_gym.envs.workbench import fork_at
     from compiler_gym.tuning.policies.policy import LEVEL_SPACE, MARKED_OZ
 

@@ -1,17 +1,16 @@
 """Trials of changes on programs, and tables of them."""
 
-import json
 import random
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import asdict, dataclass
 from functools import cached_property, reduce
 from pathlib import Path
 from typing import Any
 
 from compiler_gym.datasets.selection import opensource_package
-from compiler_gym.distributed.pool import Pool, new_jobs
+from compiler_gym.distributed import json_table
+from compiler_gym.distributed.pool import Pool
 from compiler_gym.distributed.programs import Program
 from compiler_gym.distributed.task import Job, Outcome, name_of
 from compiler_gym.distributed.worker import Worker
@@ -35,14 +34,13 @@ from compiler_gym.tuning.size.ranking import (
 )
 from compiler_gym.tuning.size.trial_linking import trial_linker
 from compiler_gym.util import llvm_tools
-from compiler_gym.util.filesystem import locked_folder
 
 _FORMAT = 1
 _MARKS = ("optsize", "minsize")
 # The probability that a part of a random change is added or removed.
 _MUTATION = 0.25
 
-Row = dict[str, Any]
+Row = json_table.Row
 
 
 @dataclass(frozen=True)
@@ -274,21 +272,14 @@ FILE = "trials.jsonl"
 _CARD = "README.md"
 
 
-def rows_of(folder: Path) -> Iterator[dict[str, Any]]:
+def rows_of(folder: Path) -> Iterator[Row]:
     """Yields the rows of a table, without those of programs that failed.
 
     Raises:
         OSError: If there is no table.
         ValueError: If a line other than the last is not JSON.
     """
-    return (row for row in _lines(folder / FILE) if "error" not in row)
-
-
-def _lines(path: Path) -> Iterator[dict[str, Any]]:
-    with path.open(encoding="utf-8") as file:
-        for line in file:
-            if line.endswith("\n"):  # A partial last line means that the write was interrupted.
-                yield json.loads(line)
+    return (row for row in json_table.rows_of(folder / FILE) if "error" not in row)
 
 
 def record(
@@ -309,32 +300,7 @@ def record(
         BlockingIOError: If another process records to the folder.
         PoolError: If there are no workers.
     """
-    with locked_folder(folder):
-        path = folder / FILE
-        known = {row["trials"] for row in _lines(path)} if path.exists() else set()
-        _cut_last_line(path)
-        missing = new_jobs(jobs, known, watch)
-        with path.open("a", encoding="utf-8") as file, closing(pool.run(missing)) as outcomes:
-            for outcome in outcomes:
-                file.write(json.dumps(_row(outcome), separators=(",", ":")) + "\n")
-                file.flush()
-                watch(outcome)
-
-
-def _cut_last_line(path: Path) -> None:
-    """Removes a last line that was not written to its end."""
-    if path.exists():
-        data = path.read_bytes()
-        if not data.endswith(b"\n"):
-            path.write_bytes(data[: data.rfind(b"\n") + 1])
-
-
-def _row(outcome: Outcome) -> dict[str, Any]:
-    if outcome.error is None:
-        row: dict[str, Any] = outcome.value
-        return row
-    task: Any = outcome.task
-    return {"trials": task.name, "program": task.program, "error": outcome.error}
+    json_table.add_rows(pool, jobs, folder / FILE, "trials", watch)
 
 
 def trials_in(row: Mapping[str, Any]) -> int:

@@ -47,6 +47,12 @@ class FolderDataset(FilesDataset):
         version = path and fingerprint_of_file(path)
         return version and (self._id, version)
 
+    def files(self) -> Iterator[Path]:
+        """Iterates over the paths of the programs."""
+        for uri in self.benchmark_uris():
+            if path := self._path_of(BenchmarkUri.from_string(uri)):
+                yield path
+
     def _walk(self) -> Iterator[str]:
         uris = uris_of_files(self.name, self.dataset_root, "")
         return (uri for uri in uris if uri.endswith(PROGRAM_SUFFIXES))

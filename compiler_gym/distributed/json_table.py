@@ -1,0 +1,75 @@
+"""Tables of results as JSON lines, which an interrupted run continues."""
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from compiler_gym.distributed.pool import Pool, new_jobs
+from compiler_gym.distributed.task import Job, Outcome
+from compiler_gym.util.filesystem import locked_folder
+
+Row = dict[str, Any]
+
+
+def rows_of(path: Path) -> Iterator[Row]:
+    """Yields the rows of a table, also those of tasks that failed, which have ``error``.
+
+    Raises:
+        OSError: If there is no table.
+        ValueError: If a line other than the last is not JSON.
+    """
+    with path.open(encoding="utf-8") as file:
+        for line in file:
+            if line.endswith("\n"):  # A partial last line means that the write was interrupted.
+                yield json.loads(line)
+
+
+def add_rows(
+    pool: Pool,
+    jobs: Iterable[Job],
+    path: Path,
+    key: str,
+    watch: Callable[[Outcome | None], None] = lambda _: None,
+) -> None:
+    """Adds the results of jobs to a table. Ctrl-C keeps the rows so far.
+
+    Args:
+        pool: Runs the jobs. Each task has a ``program``, and a row as its result.
+        jobs: The jobs.
+        path: The file of the table. Its folder is made if need be.
+        key: The column that has the name of a row's task. Rows of tasks that have failed have it,
+            ``program`` and ``error``.
+        watch: Called with the outcome of each job; with None if the table has it.
+
+    Raises:
+        BlockingIOError: If another process writes to the folder.
+        PoolError: If there are no workers.
+    """
+    with locked_folder(path.parent):
+        known = {row[key] for row in rows_of(path)} if path.exists() else set()
+        _cut_last_line(path)
+        missing = new_jobs(jobs, known, watch)
+        with path.open("a", encoding="utf-8") as file, closing(pool.run(missing)) as outcomes:
+            for outcome in outcomes:
+                row = _row(outcome, key)
+                file.write(json.dumps(row, separators=(",", ":")) + "\n")
+                file.flush()
+                watch(outcome)
+
+
+def _cut_last_line(path: Path) -> None:
+    """Removes a last line that was not written to its end."""
+    if path.exists():
+        data = path.read_bytes()
+        if not data.endswith(b"\n"):
+            path.write_bytes(data[: data.rfind(b"\n") + 1])
+
+
+def _row(outcome: Outcome, key: str) -> Row:
+    if outcome.error is None:
+        row: Row = outcome.value
+        return row
+    task: Any = outcome.task
+    return {key: task.name, "program": task.program, "error": outcome.error}

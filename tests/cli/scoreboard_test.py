@@ -1,0 +1,117 @@
+"""``compiler-gym scoreboard``: methods on sets of programs, and the mean of published tables."""
+
+import json
+import math
+
+import pytest
+
+from compiler_gym.evaluation.scoreboard import Mean, cost_after, standings
+
+SOURCE = """
+static int twice(int x) { int all[4] = {x, x, 1, 1}; return all[0] + all[1]; }
+int sum(const int *values, int count) {
+  int all = 0;
+  for (int i = 0; i < count; i++) all += values[i] > 3 ? twice(values[i]) : 1;
+  return all;
+}
+"""
+
+SEQUENCES = """
+# Of somebody else.
+mem2reg instcombine simplifycfg
+opt -passes='module(default<Oz>)' input.bc -o output.bc
+"""
+
+
+@pytest.fixture(name="sets")
+def fixture_sets(environment):
+    """Two sets, of two programs and of one."""
+    for name in ("one/a.c", "one/b.c", "two/c.c"):
+        path = environment / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(SOURCE.replace("sum", f"sum_{path.stem}"))
+    (environment / "theirs.txt").write_text(SEQUENCES)
+    return ["one/", "two"]
+
+
+def rows_in(environment):
+    lines = (environment / "scoreboard" / "rows.jsonl").read_text().splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def test_methods_are_compared_and_rows_are_kept(run, environment, sets):
+    words = ("--method", "theirs.txt", "--tries", "1,2,6", "--jobs", "1")
+    first = run("scoreboard", *sets, *words)
+    assert "IR instructions saved against opt -Oz, by tries, mean of 2 sets" in first.stdout
+    rows = rows_in(environment)
+    assert [row["set"] for row in rows] == ["one", "one", "two"]
+    for row in rows:
+        assert row["opt"] == "identical" and row["tries"] == 2
+        assert cost_after(row, 0) == row["O0"] > cost_after(row, 1)
+        assert cost_after(row, 2) == row["best"] <= row["Oz"]
+    done = run("scoreboard", *sets, *words, "--method", "search", "--method", "pieces", "--json")
+    assert rows_in(environment)[:3] == rows and len(rows_in(environment)) == 9
+    found = {each["method"]: each for each in json.loads(done.stdout)["standings"]}
+    assert {*found} == {"theirs", "search", "pieces"}
+    for row in rows_in(environment):
+        assert row["opt"] == "identical"
+        if row["method"] != "theirs":
+            assert row["best"] <= min(row["Oz"], row["marked_Oz"])
+    assert all(each["programs"] == 3 and not each["left_out"] for each in found.values())
+    page = (environment / "scoreboard" / "index.html").read_text()
+    assert "<h2>By set, against opt -Oz, after 6 tries</h2>" in page
+
+
+def test_a_program_that_does_not_compile_has_no_row(run, environment, sets):
+    (environment / "one" / "wrong.c").write_text("int f(void) { return g; }\n")
+    done = run("scoreboard", *sets, "--method", "theirs.txt", "--json", code=1)
+    result = json.loads(done.stdout)
+    assert result["standings"][0]["programs"] == 3
+    ((program, reason),) = result["failed"].items()
+    assert program.endswith("one/wrong.c") and "use of undeclared identifier 'g'" in reason
+
+
+def test_wrong_sequences_and_tries(run, fails, environment, sets):
+    (environment / "wrong.txt").write_text("mem2reg\nmem2rg\n")
+    assert "line 2" in fails("scoreboard", *sets, "--method", "wrong.txt")
+    assert "got '10,1'" in run("scoreboard", *sets, "--tries", "10,1", code=2).stderr
+    (environment / "none").mkdir()
+    assert "expected files below" in fails("scoreboard", "none")
+
+
+def row_of(method="m", set="s", opt="identical", best=50, **others):
+    curve = [(1, 0.1, 90), (3, 0.2, best)]
+    costs = {"O0": 200, "Oz": 100, "marked_Oz": 80, "code": 30, "code_Oz": 40, "best": best}
+    return {
+        "method": method,
+        "set": set,
+        "opt": opt,
+        "curve": curve,
+        "tries": 3,
+        "seconds": 1.0,
+    } | (costs | others)
+
+
+def test_means_are_of_sets():
+    rows = [row_of(), row_of(best=70), row_of(set="t", best=120), row_of(opt="DIFFERENT")]
+    rows += [row_of(method="worse", best=95)]
+    first, second = standings(rows, [1, 3])
+    assert (first.method, second.method) == ("m", "worse")
+    assert (first.programs, first.left_out, first.larger) == (3, 1, 1)
+    assert first.sets["s"]["Oz"] == {1: pytest.approx(0.1), 3: pytest.approx(0.4)}
+    # The third program has 120 after its third try, and 90 before.
+    assert first.saved["Oz"][3].value == pytest.approx((0.4 + 0.1) / 2)
+    assert first.saved["marked_Oz"][1].value == pytest.approx(1 - 90 / 80)
+    assert first.saved["Oz"][3].margin is None
+    assert first.code.value == pytest.approx(0.25)
+
+
+def test_margins_are_those_of_the_usual_interval():
+    numbers = [0.1, 0.2, 0.4, 0.5]
+    deviation = math.sqrt(sum((each - 0.3) ** 2 for each in numbers) / 3)
+    alone = Mean.of([numbers])
+    assert alone.value == pytest.approx(0.3)
+    assert alone.margin == pytest.approx(3.1824 * deviation / 2)
+    both = Mean.of([numbers, numbers])
+    assert both.margin == pytest.approx(2.4469 * deviation / 2 / math.sqrt(2))
+    assert Mean.of([[1.0, 1.0], [1.0, 1.0]]).margin == 0

@@ -116,7 +116,7 @@ class Attempt:
             ValueError: If the result is another when it is repeated.
         """
         env = worker.env("llvm-v0", {})
-        env.benchmark = worker.program(self.message)
+        env.reset(benchmark=worker.program(self.message))
         game = Game(self.program, _GOAL)
         began = time.monotonic()
         if self.kind == SEARCH:
@@ -153,12 +153,11 @@ def play_policy(env: LlvmEnv, game: Game, policy: Policy) -> None:
     """Plays an episode of a policy. A try is a program whose cost is looked at.
 
     Args:
-        env: An environment whose benchmark is the program. Its next episode has the action space of
+        env: An environment whose episode has just begun. Its next episode has the action space of
             the result.
         game: Gets the result.
         policy: The policy.
     """
-    env.reset()
     measure_baselines(env, game)
     env.reset(action_space=PASS_SPACE)
     began = time.monotonic()
@@ -178,13 +177,12 @@ def play_sequences(
     """Tries sequences in order, each from the program without passes.
 
     Args:
-        env: An environment whose benchmark is the program. Its next episode has the action space of
+        env: An environment whose episode has just begun. Its next episode has the action space of
             the result.
         game: Gets the result.
         sequences: The action space and the names of the actions of each.
         stop: Ends it early.
     """
-    env.reset()
     measure_baselines(env, game)
     began = time.monotonic()
     best = PASS_SPACE

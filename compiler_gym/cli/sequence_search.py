@@ -222,7 +222,7 @@ class Search:
             The result, and the bitcode of the program before and after the passes.
         """
         env = worker.env("llvm-v0", {})
-        env.benchmark = worker.program(self.message)
+        env.reset(benchmark=worker.program(self.message))
         game = Game(self.program, self.goal)
         find(env, game, worker.stop, self.budget, self.seed)
         with tempfile.TemporaryDirectory(prefix="compiler_gym-") as folder:

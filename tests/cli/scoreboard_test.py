@@ -43,6 +43,7 @@ def test_methods_are_compared_and_rows_are_kept(run, environment, sets):
     words = ("--method", "theirs.txt", "--tries", "1,2,6", "--jobs", "1")
     first = run("scoreboard", *sets, *words)
     assert "IR instructions saved against opt -Oz, by tries, mean of 2 sets" in first.stdout
+    assert "Warning" not in first.stderr
     rows = rows_in(environment)
     assert [row["set"] for row in rows] == ["one", "one", "two"]
     for row in rows:

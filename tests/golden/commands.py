@@ -111,6 +111,8 @@ class Session:
         text = text.replace(str(self._folder), "FOLDER").replace(str(self._root), "ROOT")
         text = text.replace(str(_SERVICE), "$SERVICE").replace(compiler_gym.__version__, "VERSION")
         text = re.sub(r"^\S+:\d+: \w*Warning: .*\n( .*\n)?", "", text, flags=re.M)
+        # Slow machines show the progress.
+        text = re.sub(r"^\d+ of \d+ \w+, [\d.]+/s, .* workers\n", "", text, flags=re.M)
         # By default as many as there are processors.
         text = re.sub(r"(--jobs (?:(?! --)[^[])*\[default: )\d+", r"\1N", text)
         text = re.sub(r"(--nproc: .*\n +\(default: ')\d+", r"\1N", text)

@@ -53,11 +53,11 @@ def minimise(
     """Leaves out of a result the parts of its change that cost nothing to leave out.
 
     To judge the parts takes as many evaluations as the search had, but at most 30. To find out
-    which can go together takes at most as many again. To measure the parts that are left takes
-    half as many, but at least 8. If some of these turn out to cost nothing, they are left out, and
-    the rest is measured again, at most twice. These evaluations do not count as those of the
-    search. All of it ends with the time for the first step after the search. If there is none left,
-    nothing is left out or measured.
+    which can go together takes at most as many again, or 8. To measure the parts that are left
+    takes half as many, but at least 8. If some of these turn out to cost nothing, they are left
+    out, and the rest is measured again, at most twice. These evaluations do not count as those of
+    the search. All of it ends with the time for the first step after the search. If there is none
+    left, nothing is left out or measured.
 
     Args:
         evaluator: The evaluator of the search.
@@ -154,7 +154,7 @@ class _Minimiser:
     """Leaves parts out, and measures the rest; see :func:`minimise`.
 
     Args:
-        limit: The evaluations to judge parts, and as many to leave them out.
+        limit: The evaluations to judge parts, and as many to leave them out, but at least 8.
     """
 
     def __init__(
@@ -169,7 +169,7 @@ class _Minimiser:
         self._evaluator = evaluator
         # Rounds share these.
         self._judging = evaluator.budget.after(1, limit)
-        self._dropping = evaluator.budget.after(1, limit)
+        self._dropping = evaluator.budget.after(1, max(limit, _LEAST_MEASURED))
         self._cost = cost
         self._sizes = sizes
         self._functions = functions

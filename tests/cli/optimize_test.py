@@ -43,7 +43,7 @@ int main(void) {
 
 
 def test_edited_program_starts_from_its_former_version(run, loop_c):
-    words = ("optimize", "loop.c", "-o", "made.o", "--evaluations", "1", "--", "-w")
+    words = ("optimize", "loop.c", "--objective", "text", "--evaluations", "1", "--", "-w")
     assert "former version" not in run(*words).stdout
     loop_c.write_text(_LOOP.replace("20000", "20001"))
     assert "a former version of the source: 3 of 4 functions unchanged.\n" in run(*words).stdout
@@ -65,7 +65,7 @@ def test_a_program_becomes_smaller_and_still_works(run, environment, loop_c):
     subprocess.run("clang-22 loop.c -o plain && ./plain > expected", shell=True, check=True)
     check = "clang-22 {} -o p && ./p | cmp - expected"
     done = run(
-        *("optimize", "loop.c", "-o", "made.o", "--evaluations", "12", "--script", "r"),
+        *("optimize", "loop.c", "-o", "made.o", "--evaluations", "6", "--script", "r"),
         *("--check", check, "--", "-std=c11", "-w"),
     )
     assert "Ended by" not in done.stdout
@@ -93,7 +93,7 @@ def test_a_program_becomes_smaller_and_still_works(run, environment, loop_c):
 
 def test_equal_bytes_with_any_number_of_jobs(run, environment, loop_c, monkeypatch):
     results = []
-    evaluations = effort(6, 60)
+    evaluations = effort(3, 60)
     for jobs in (1, 4):
         monkeypatch.setenv("COMPILER_GYM_CACHE", str(environment / f"cache-{jobs}"))
         done = run(
@@ -115,7 +115,7 @@ def test_time_limit_is_reported(run, program_c):
 
 @pytest.mark.parametrize("policy", ["coreset", "network"])
 def test_policy_alone(run, environment, loop_c, policy):
-    evaluations = 24 if policy == "coreset" else 2  # Before the passes of clang, and without.
+    evaluations = 2  # Before the passes of clang, and without.
     done = run(
         *("optimize", loop_c, "-o", "b.o", "--policy", policy, "--evaluations", evaluations),
         *("--script", "r", "--json", "--", "-std=c11", "-w"),
@@ -141,7 +141,7 @@ def test_built_in_program_as_json_is_checked_by_running_it(run, environment):
     assert result["before"]["instructions"] is result["after"]["instructions"] is None
     assert result["evaluations"] == 1 and result["curve"][0][0] == 0
     costs = [part["cost"] for part in result["parts"] if part["cost"] is not None]
-    assert costs and min(costs) > 0
+    assert costs == sorted(costs, reverse=True) and costs[0] > 0
     names = (each["name"].partition(" in ")[0].removeprefix("no ") for each in result["parts"])
     command = " ".join(result["command"])
     assert [name for name in names if name not in command] == []
@@ -174,10 +174,6 @@ def test_fewest_instructions(run, environment, loop_c):
     )
     assert instructions_of("clang.o") == before
     assert instructions_of("made.o") == after < 0.98 * before
-    command = done.stdout.partition("Made by\n")[2].splitlines()[0]
-    (environment / "made.o").rename("first.o")
-    subprocess.run(command, shell=True, check=True)
-    assert (environment / "made.o").read_bytes() == (environment / "first.o").read_bytes()
     (result,) = json.loads(run(*asked, "-o", "made.o", "--json", "--", *options).stdout)
     assert result["objective"] == "instructions" and result["command_repeats"]
     assert (result["before"]["instructions"], result["after"]["instructions"]) == (before, after)
@@ -192,11 +188,11 @@ def test_several_programs(run, environment, loop_c):
         "template <class T> T f(T x) { return x * 3; }\nint g() { return f(2); }\n"
     )
     done = run(
-        *("optimize", "loop.c", "other.cc", "-o", "made/here", "--evaluations", "10"),
+        *("optimize", "loop.c", "other.cc", "-o", "made/here", "--evaluations", "3"),
         *("--script", "again", "--", "-g"),
     )
     assert re.search(
-        r"^other\.o +\d+ +\d+ +[\d.]+% +-?[\d.]+% +[+-][\d.]+% +10 +\d+ +not checked$",
+        r"^other\.o +\d+ +\d+ +[\d.]+% +-?[\d.]+% +[+-][\d.]+% +3 +\d+ +not checked$",
         done.stdout,
         re.M,
     )
@@ -225,7 +221,7 @@ def test_one_of_several_takes_too_long(capsys):
 
 def test_one_of_several_does_not_compile(run, environment, program_c):
     (environment / "wrong.c").write_text("int f(void) { return g; }\n")
-    several = ("optimize", "wrong.c", "program.c", "--evaluations", "10")
+    several = ("optimize", "wrong.c", "program.c", "--evaluations", "2")
     done = run(*several, code=1)
     assert re.search(r"^program\.o +\d+ ", done.stdout, re.M)
     assert "wrong.c failed: no object file" in done.stdout

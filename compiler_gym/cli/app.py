@@ -69,58 +69,76 @@ class CommandSource:
         return typer.main.get_command(single)
 
 
-COMMANDS = {
-    "search": CommandSource("search", "search", "Search for passes that beat opt -Oz."),
-    "shell": CommandSource("shell", "shell", "Play by hand, pass by pass."),
-    "describe": CommandSource(
-        "describe", "describe", "Describe the spaces and datasets of an environment."
-    ),
-    "observe": CommandSource("observe", "observe", "Compute observations of a program."),
-    "replay": CommandSource("replay", "replay", "Replay passes, and show the effect of each."),
-    "validate": CommandSource("validate", "validate", "Validate recorded states."),
-    "measure-pass": CommandSource("measure_pass", "measure", "Measure the benefit of a pass."),
-    "optimize": CommandSource(
-        "optimize",
-        "optimize",
-        "Make object files smaller or faster than those of clang.",
-        CommandWithClangOptions,
-    ),
-    "advise": CommandSource(
-        "advise",
-        "advise",
-        "Measure risky options that make a program smaller.",
-        CommandWithClangOptions,
-    ),
-    "eval": CommandSource(
-        "eval", "evaluate", "Evaluate a policy on held-out programs, against -Oz."
-    ),
-    "scoreboard": CommandSource(
-        "scoreboard", "scoreboard", "Compare methods on sets of programs, as papers do."
-    ),
-    "hunt": CommandSource("hunt", "hunt", "Hunt for defects of LLVM's passes."),
-    "mine": CommandSource(
-        "mine", "mine", "Look for missed optimisations of LLVM, and explain them."
-    ),
-    "record": CommandSource("record", "record", "Record episodes as Parquet files."),
-    "build": CommandSource(
-        "build", "build", "Build a project with smaller object files, and check it."
-    ),
-    "explore": CommandSource(
-        "explore", "explore", "Open a page that shows what each pass does to a program."
-    ),
-    "mcp": CommandSource("mcp", "mcp", "Serve the compiler as tools for language models (MCP)."),
-    "chat": CommandSource("chat", "chat", "Write recorded episodes as conversations."),
-    "collect": CommandSource("collect", "collect", "Build a program and collect its bitcode."),
-    "service": CommandSource("service", "service", "Describe a compiler service, or run one."),
-    "compliance": CommandSource(
-        "compliance", "compliance", "Check a service against the rules that clients rely on."
-    ),
-    "doctor": CommandSource("doctor", "doctor", "Check the installation."),
-    "datasets": CommandSource(
-        "datasets", "datasets_app", "List, install, remove datasets of programs."
-    ),
-    "lock": CommandSource("lock", "lock_app", "Verify, update, explain or compare lock files."),
+GROUPS = {
+    "Smaller and faster programs": {
+        "optimize": CommandSource(
+            "optimize",
+            "optimize",
+            "Make object files smaller or faster than those of clang.",
+            CommandWithClangOptions,
+        ),
+        "build": CommandSource(
+            "build", "build", "Build a project with smaller object files, and check it."
+        ),
+        "lock": CommandSource("lock", "lock_app", "Verify, update, explain or compare lock files."),
+        "advise": CommandSource(
+            "advise",
+            "advise",
+            "Measure risky options that make a program smaller.",
+            CommandWithClangOptions,
+        ),
+    },
+    "Passes for one program": {
+        "search": CommandSource("search", "search", "Search for passes that beat opt -Oz."),
+        "shell": CommandSource("shell", "shell", "Play by hand, pass by pass."),
+        "explore": CommandSource(
+            "explore", "explore", "Open a page that shows what each pass does to a program."
+        ),
+        "observe": CommandSource("observe", "observe", "Compute observations of a program."),
+        "replay": CommandSource("replay", "replay", "Replay passes, and show the effect of each."),
+        "validate": CommandSource("validate", "validate", "Validate recorded states."),
+    },
+    "Policies, agents and their data": {
+        "eval": CommandSource(
+            "eval", "evaluate", "Evaluate a policy on held-out programs, against -Oz."
+        ),
+        "scoreboard": CommandSource(
+            "scoreboard", "scoreboard", "Compare methods on sets of programs, as papers do."
+        ),
+        "record": CommandSource("record", "record", "Record episodes as Parquet files."),
+        "chat": CommandSource("chat", "chat", "Write recorded episodes as conversations."),
+        "mcp": CommandSource(
+            "mcp", "mcp", "Serve the compiler as tools for language models (MCP)."
+        ),
+    },
+    "LLVM itself": {
+        "hunt": CommandSource("hunt", "hunt", "Hunt for defects of LLVM's passes."),
+        "mine": CommandSource(
+            "mine", "mine", "Look for missed optimisations of LLVM, and explain them."
+        ),
+        "measure-pass": CommandSource("measure_pass", "measure", "Measure the benefit of a pass."),
+    },
+    "Programs, services and this installation": {
+        "describe": CommandSource(
+            "describe", "describe", "Describe the spaces and datasets of an environment."
+        ),
+        "datasets": CommandSource(
+            "datasets", "datasets_app", "List, install, remove datasets of programs."
+        ),
+        "collect": CommandSource("collect", "collect", "Build a program and collect its bitcode."),
+        "service": CommandSource("service", "service", "Describe a compiler service, or run one."),
+        "compliance": CommandSource(
+            "compliance", "compliance", "Check a service against the rules that clients rely on."
+        ),
+        "doctor": CommandSource("doctor", "doctor", "Check the installation."),
+    },
 }
+"""The commands by what they are for, as ``--help`` shows them."""
+
+COMMANDS = {name: source for group in GROUPS.values() for name, source in group.items()}
+"""All commands."""
+
+_NAME_WIDTH = max(map(len, COMMANDS))
 
 
 class ImportedCommands(Mapping[str, Any]):
@@ -171,6 +189,14 @@ class _Program(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Returns a command that is not imported yet, or None if there is none of this name."""
         return _UnloadedCommand(cmd_name, self.commands) if cmd_name in self.commands else None
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Writes the commands of each group."""
+        for title, group in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl(
+                    [(name.ljust(_NAME_WIDTH), each.summary) for name, each in group.items()]
+                )
 
 
 NAME = "compiler-gym"

@@ -152,7 +152,7 @@ def test_oldest_files_are_forgotten(tmp_path, compilation, unit, monkeypatch):
 
 
 def test_edited_source_recalls_its_unchanged_functions(search):
-    first = search(_SOURCE, 36)
+    first = search(_SOURCE, 20)
     gain = size(first) / first.size(first.baseline)
     assert first.recalled is None and gain < 0.95
     edited = _ADDED + _SOURCE.replace("x + 2", "x + 3")
@@ -169,8 +169,8 @@ def test_edited_source_recalls_its_unchanged_functions(search):
 
 
 def test_memory_keeps_the_result_of_an_unchanged_source(search, tmp_path):
-    digests = {search(_SOURCE, 12).best.object.digest for _ in range(2)}
-    assert digests == {search(_SOURCE, 12, has_memory=False).best.object.digest}
+    digests = {search(_SOURCE, 6).best.object.digest for _ in range(2)}
+    assert digests == {search(_SOURCE, 6, has_memory=False).best.object.digest}
     (path,) = (tmp_path / "memory").iterdir()
     assert json.loads(path.read_text())["start"] is None
     # A search without evaluations has nothing to keep.
@@ -180,11 +180,11 @@ def test_memory_keeps_the_result_of_an_unchanged_source(search, tmp_path):
 
 
 def test_memory_that_is_no_gain_leaves_the_search_as_it_is(search, source, compilation, tmp_path):
-    search(_SOURCE, 20)
+    search(_SOURCE, 4)
     (path,) = (tmp_path / "memory").iterdir()
     facts = json.loads(path.read_text())
     facts["found"] |= {"options": ["-no-such-option"], "is_past_portfolio": True}
     path.write_text(json.dumps(facts))
-    found = search(_ADDED + _SOURCE, 12)
+    found = search(_ADDED + _SOURCE, 4)
     assert found.recalled is not None
     assert [each.name for each in found.stages][:2] == ["memory", "portfolio"]

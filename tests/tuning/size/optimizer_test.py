@@ -28,7 +28,7 @@ def facts(search):
 
 
 def test_smaller_and_the_same_with_any_number_of_jobs(compilation, start):
-    one, other = (searched(start(compilation, 600, 40, jobs=jobs)) for jobs in (1, 3))
+    one, other = (searched(start(compilation, 600, 24, jobs=jobs)) for jobs in (1, 3))
     assert facts(one) == facts(other)
     assert one.size(one.best) < 0.95 * one.size(one.baseline)
     assert [stage.name for stage in one.stages][:3] == ["portfolio", "callees", "functions"]
@@ -99,14 +99,14 @@ def test_the_search_goes_on_from_advice(compilation, start):
     # At -O2, `fold` has less on its stack than at -Oz.
     for_speed = replace(compilation, options=("-O2",), limits=Limits(max_stack_growth=64))
     advice = ("mark-for-size<Oz>",)
-    search = searched(start(for_speed, evaluations=60), advice=lambda _: [advice])
+    search = searched(start(for_speed, evaluations=24), advice=lambda _: [advice])
     assert [stage.name for stage in search.stages][:3] == ["policy", "portfolio", "callees"]
     assert search.best.change.sequence == advice and search.best.change.options
     assert reproduces(for_speed, search.best)
 
 
 def test_fewest_instructions(compilation, start):
-    evaluator = start(compilation, 600, 40, objective=Objective.INSTRUCTIONS)
+    evaluator = start(compilation, 600, 24, objective=Objective.INSTRUCTIONS)
     search = searched(evaluator, Objective.INSTRUCTIONS)
     stages = ["portfolio", "unmark", "callees", "functions"]
     assert [stage.name for stage in search.stages][:4] == stages
@@ -127,7 +127,7 @@ def test_functions_are_adjusted_by_the_sizes_of_the_objective(compilation, start
 
     monkeypatch.setattr(optimizer, "climb_locally", climb_locally)
     for objective in (Objective.INSTRUCTIONS, Objective.ALL):
-        searched(start(compilation, evaluations=40, objective=objective), objective)
+        searched(start(compilation, evaluations=24, objective=objective), objective)
     assert asked[0][0] == asked[0][1].instructions
     assert asked[-1][0] == Objective.ALL.with_unwinding(asked[-1][1])
 
@@ -161,14 +161,14 @@ def test_frame_pointers_where_unwinding_is_large(compilation, start, monkeypatch
 
 def test_frame_pointers_can_be_refused(compilation, start):
     refused = replace(compilation, options=("-fomit-frame-pointer",))
-    search = searched(start(refused, evaluations=60))
+    search = searched(start(refused, evaluations=24))
     assert "frame-pointer=all" not in " ".join(search.evaluator.command(search.best.change, Path()))
     assert search.best.change.functions
 
 
 def test_rounds_of_a_stage(compilation, start, monkeypatch):
     monkeypatch.setattr(optimizer, "function_adjustments", lambda _: ["licm", "simplifycfg"])
-    search = searched(start(compilation, 600, 60))
+    search = searched(start(compilation, 600, 40))
     rounds = [(stage.name, stage.round) for stage in search.stages]
     assert len({*rounds}) == len(rounds) and ("portfolio", 1) in rounds
     assert max(number for _, number in rounds) > 1
@@ -212,7 +212,7 @@ def test_a_check_that_nothing_else_passes(compilation, start):
 
 
 def test_the_command_and_the_script_make_it_again(compilation, start, tmp_path):
-    search = searched(start(compilation, evaluations=30))
+    search = searched(start(compilation, evaluations=4))
     target, script = tmp_path / "result.o", tmp_path / "run.sh"
     write_object(search.best, target)
     assert target.read_bytes() == search.best.path.read_bytes()

@@ -178,7 +178,7 @@ def test_recursion_that_is_a_loop_stays_one(compilation, start):
 
 def test_a_search_keeps_loops(compilation, start):
     compilation.source.write_text(_LOOPS)
-    search = searched(start(compilation, evaluations=60), ranking=shipped_ranking())
+    search = searched(start(compilation, evaluations=24), ranking=shipped_ranking())
     assert search.size(search.best) < search.size(search.baseline)
     assert run(search.best.path, limit=128) == run(search.baseline.path)
 
@@ -193,7 +193,7 @@ def test_excluded_functions_stay_as_they_are(compilation, source, start, way):
     if way == "annotation":
         keep = '__attribute__((annotate("compiler_gym:keep"))) int main'
         source.write_text(source.read_text().replace("int main", keep))
-    evaluator = start(replace(compilation, limits=limits), evaluations=30)
+    evaluator = start(replace(compilation, limits=limits), evaluations=12)
     search = searched(evaluator, ranking=shipped_ranking())
     assert search.size(search.best) < search.size(search.baseline)
     assert code_of(search.best.path, "main") == code_of(search.baseline.path, "main")

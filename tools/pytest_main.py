@@ -9,6 +9,9 @@ if __name__ == "__main__":
     # Tests leave the user's files alone; the sandbox of Bazel lets them write nowhere else anyway.
     for variable in ["COMPILER_GYM_SITE_DATA", "COMPILER_GYM_CACHE", "COMPILER_GYM_LOGS"]:
         os.environ.setdefault(variable, os.path.join(os.environ["TEST_TMPDIR"], variable.lower()))
+    # Bazel runs as many tests as there are processors. Threads of each would wait for each other:
+    # to train a small model of scikit-learn takes ten times the processor time with them.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
     options = [
         "--tb=short",
         "--strict-markers",

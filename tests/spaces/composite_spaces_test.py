@@ -1,6 +1,3 @@
-import copy
-import pickle
-
 import numpy as np
 import pytest
 
@@ -25,24 +22,6 @@ def make_union(name="x", n=3):
 
 def make_permutation(name="x", last=5):
     return Permutation(name, Scalar("r", 2, last, np.int64))
-
-
-@pytest.mark.parametrize("make", [make_space_sequence, make_union, make_permutation])
-def test_common(make):
-    space = make()
-    assert space == make() == copy.deepcopy(space) == pickle.loads(pickle.dumps(space))
-    assert space != make("y")
-    assert space != make("x", 6)
-    assert space != "x"
-    assert "'x'" in repr(space)
-    assert repr(space).startswith(f"{type(space).__name__}(")
-    space.seed(0)
-    samples = [space.sample() for _ in range(50)]
-    assert all(space.contains(sample) for sample in samples)
-    space.seed(0)
-    np.testing.assert_equal(samples, [space.sample() for _ in range(50)])
-    space.seed(1)
-    assert str(samples) != str([space.sample() for _ in range(50)])
 
 
 def test_space_sequence():

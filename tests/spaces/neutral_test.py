@@ -2,17 +2,13 @@
 
 import numpy as np
 import pytest
-from gymnasium import spaces as gym_spaces
 
 from compiler_gym.spaces import (
     Box,
     Dict,
-    Discrete,
-    Permutation,
     Scalar,
     Sequence,
     SpaceSequence,
-    SpaceUnion,
     Tuple,
 )
 from compiler_gym.spaces.conversions import neutral_value
@@ -43,21 +39,3 @@ def test_value(space, value):
     neutral = neutral_value(space)
     assert space.contains(neutral)
     np.testing.assert_array_equal(neutral, value)
-
-
-@pytest.mark.parametrize(
-    "space",
-    [
-        Discrete(3),
-        Permutation("x", Scalar("r", 0, 4, np.int64)),
-        SpaceUnion([Discrete(3), Sequence(dtype=str)]),
-        gym_spaces.MultiBinary(4),
-    ],
-    ids=str,
-)
-def test_samples(space):
-    state = space.np_random.bit_generator.state
-    value = neutral_value(space)
-    assert space.contains(value)
-    np.testing.assert_array_equal(value, neutral_value(space))
-    assert space.np_random.bit_generator.state == state

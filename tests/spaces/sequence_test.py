@@ -76,30 +76,6 @@ def test_contains(space, members, others):
 
 @pytest.mark.parametrize(
     "space",
-    [
-        Sequence("s", dtype=str),
-        Sequence("s", (5, 7), dtype=bytes),
-        Sequence("s", (5, None), dtype=np.int8),
-        Sequence("s", dtype=np.int64, scalar_range=Scalar(None, -3, 3, np.int64)),
-        Sequence("s", dtype=np.float32, scalar_range=Scalar(None, 0, 1, np.float32)),
-        Sequence("s", dtype=bool),
-        Sequence("s", dtype=Sequence(size_range=(1, 2), dtype=str)),
-    ],
-    ids=repr,
-)
-def test_samples(space):
-    space.seed(0)
-    samples = [space.sample() for _ in range(100)]
-    assert all(space.contains(sample) for sample in samples)
-    least, greatest = space.size_range
-    lengths = {len(sample) for sample in samples}
-    assert lengths == set(range(least, (greatest or least + 16) + 1))
-    space.seed(0)
-    np.testing.assert_equal(samples, [space.sample() for _ in range(100)])
-
-
-@pytest.mark.parametrize(
-    "space",
     [Sequence("s", dtype=Token), Sequence("s", dtype=str, opaque_data_format="json://")],
     ids=repr,
 )
@@ -134,12 +110,3 @@ def test_graphs_are_not_imported_for_others():
 def test_scalar_range_of_text():
     with pytest.raises(TypeError, match="scalar_range"):
         Sequence("s", dtype=str, scalar_range=Scalar("x"))
-
-
-def test_repr():
-    space = Sequence("s", (1, None), dtype=np.int8, opaque_data_format="json://")
-    assert repr(space) == (
-        "Sequence(name='s', size_range=(1, None), dtype=int8, opaque_data_format='json://')"
-    )
-    assert "dtype=str" in repr(Sequence("s", dtype=str))
-    assert "scalar_range=Scalar(" in repr(Sequence("s", dtype=int, scalar_range=Scalar("x")))

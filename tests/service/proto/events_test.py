@@ -1,7 +1,6 @@
 """event_to_value, value_to_event, event_encoder and opaque values."""
 
 import json
-from collections import OrderedDict, namedtuple
 
 import gymnasium
 import networkx as nx
@@ -56,39 +55,6 @@ def int8(*values: int) -> np.ndarray:
     return np.array(values, dtype=np.int8)
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ("boolean_tensor { shape: 2 value: [true, false] }", np.array([True, False])),
-        (r"byte_tensor { shape: 4 value: '\0a\x80\xff' }", int8(0, 97, -128, -1)),
-        (
-            f"int64_tensor {{ shape: 3 value: [1, {-(2**63)}, {2**63 - 1}] }}",
-            np.array([1, -(2**63), 2**63 - 1]),
-        ),
-        (
-            "int64_tensor { shape: [2, 3] value: [0, 1, 2, 3, 4, 5] }",
-            np.arange(6).reshape(2, 3),
-        ),
-        ("int64_tensor { value: 7 }", np.array(7)),
-        ("int64_tensor { shape: 0 }", np.zeros(0, np.int64)),
-        ("int64_tensor {}", np.zeros(0, np.int64)),
-        ("int64_tensor { shape: [2, 0] }", np.zeros((2, 0), np.int64)),
-        ("float_tensor { shape: 2 value: [0.5, inf] }", np.array([0.5, np.inf], np.float32)),
-        ("double_tensor { shape: 2 value: [0.1, nan] }", np.array([0.1, np.nan])),
-        ("string_tensor { shape: 2 value: ['a', 'long'] }", strings("a", "long")),
-        ("byte_tensor { shape: 0 }", np.zeros(0, np.int8)),
-        ("string_tensor { shape: 0 }", np.zeros(0, object)),
-    ],
-)
-def test_tensors(text, value):
-    result = event_to_value(parse(text))
-    assert result.dtype == value.dtype
-    assert result.shape == value.shape
-    np.testing.assert_array_equal(result, value)
-    # And back.
-    np.testing.assert_equal(event_to_value(value_to_event(result)), value)
-
-
 def test_arrays_are_independent_of_the_message():
     event = parse("int64_tensor { shape: 2 value: [1, 2] }")
     array = event_to_value(event)
@@ -115,7 +81,6 @@ def test_malformed_tensors(text, match):
         event_to_value(parse(text))
 
 
-Point = namedtuple("Point", ["x", "y"])
 AB = "byte_tensor { shape: 2 value: 'ab' }"
 
 
@@ -123,53 +88,25 @@ AB = "byte_tensor { shape: 2 value: 'ab' }"
     ("value", "text"),
     [
         (None, ""),
-        (True, "boolean_value: true"),
         (np.bool_(False), "boolean_value: false"),
-        (3, "int64_value: 3"),
-        (np.int32(3), "int64_value: 3"),
         (np.uint8(200), "int64_value: 200"),
-        (0.5, "double_value: 0.5"),
-        (np.float64(0.5), "double_value: 0.5"),
         (np.float32(0.5), "float_value: 0.5"),
-        ("text", "string_value: 'text'"),
-        (np.str_("text"), "string_value: 'text'"),
-        (b"ab", AB),
         (bytearray(b"ab"), AB),
         (memoryview(b"ab"), AB),
         (Event(int64_value=1), "int64_value: 1"),
-        ([], "event_list {}"),
-        ([1, [True]], None),
-        ((1, "a"), None),
-        (Point(1, 2), None),
-        ({"a": 1, "b": {"c": [0.5]}}, None),
-        (OrderedDict(a=1), "event_dict { event { key: 'a' value { int64_value: 1 } } }"),
+        ((), "event_list {}"),
+        (np.array([[1, 2], [3, 4]], np.uint8).T, "int64_tensor { shape: [2, 2] value: [1,3,2,4] }"),
+        (np.array([1, 2], ">i4"), "int64_tensor { shape: 2 value: [1, 2] }"),
+        (np.array([0.5], np.float16), "float_tensor { shape: 1 value: 0.5 }"),
+        (np.zeros((2, 0), np.int64), "int64_tensor { shape: [2, 0] }"),
     ],
 )
-def test_values(value, text):
-    result = value_to_event(value)
-    assert text is None or result == parse(text)
-    expected = event_to_value(parse(text)) if text is not None else value
-    expected = list(expected) if isinstance(expected, tuple) else expected
-    np.testing.assert_equal(event_to_value(result), expected)
+def test_values_of_other_types(value, text):
+    assert value_to_event(value) == parse(text)
 
 
-@pytest.mark.parametrize(
-    ("dtype", "kind"),
-    [
-        (bool, "boolean_tensor"),
-        (np.int8, "byte_tensor"),
-        *((dtype, "int64_tensor") for dtype in (np.uint8, np.int32, np.int64, np.uint64, ">i4")),
-        (np.float16, "float_tensor"),
-        (np.float32, "float_tensor"),
-        (np.float64, "double_tensor"),
-    ],
-)
-def test_arrays(dtype, kind):
-    array = np.array([[0, 1, 2], [3, 4, 5]]).astype(dtype)
-    for variant in (array, array.T, array[:, ::2]):  # Also some that are not contiguous.
-        event = value_to_event(variant)
-        assert event.WhichOneof("value") == kind
-        np.testing.assert_array_equal(event_to_value(event), variant)
+def test_a_tensor_without_a_shape_is_empty():
+    assert event_to_value(parse("int64_tensor {}")).shape == (0,)
 
 
 @pytest.mark.parametrize("error", [ConversionError, KeyError, TypeError])

@@ -1,18 +1,22 @@
-"""Properties of converters that hold for any space."""
+"""Properties of spaces and of their converters that hold for any space."""
 
+import copy
+import pickle
 import random
 
 import numpy as np
 import pytest
 from google.protobuf import text_format
 
-from compiler_gym.service.proto import Event, Space
+from compiler_gym.service.proto import Space
 from compiler_gym.service.proto.py_converters import (
     event_encoder,
     event_to_value,
     space_from_proto,
+    space_to_proto,
     value_to_event,
 )
+from compiler_gym.spaces.conversions import neutral_value
 
 
 class SpaceGenerator:
@@ -103,17 +107,42 @@ class SpaceGenerator:
         return text_format.Parse(self.space(), Space())
 
 
+def arrived(message):
+    """Returns a message as it arrives."""
+    return type(message).FromString(message.SerializeToString())
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_spaces(seed):
+    message = SpaceGenerator(seed).message()
+    space = space_from_proto(message, "x")
+    assert space.name == "x"
+    assert "x" in repr(space)
+    assert space == space_from_proto(arrived(message), "x")
+    assert space == space_from_proto(arrived(space_to_proto(space)), "x")
+    assert space == copy.deepcopy(space) == pickle.loads(pickle.dumps(space))
+    assert space != space_from_proto(message, "y")
+    assert space != "x"
+    space.seed(seed)
+    first = space.sample()
+    space.seed(seed)
+    neutral = neutral_value(space)
+    assert space.contains(neutral)
+    np.testing.assert_equal(neutral_value(space), neutral)
+    # The neutral value took no random number.
+    np.testing.assert_equal(space.sample(), first)
+
+
 @pytest.mark.parametrize("seed", range(200))
 def test_samples_survive_the_wire(seed):
     message = SpaceGenerator(seed).message()
     space = space_from_proto(message, "x")
-    assert space == space_from_proto(Space.FromString(message.SerializeToString()), "x")
     space.seed(seed)
     encode = event_encoder(space)
     for _ in range(5):
         sample = space.sample()
         assert space.contains(sample), (space, sample)
-        event = Event.FromString(encode(sample).SerializeToString())
+        event = arrived(encode(sample))
         value = event_to_value(event)
         assert space.contains(value), (space, value)
         # Without the space, the event has the same meaning, if maybe another kind.

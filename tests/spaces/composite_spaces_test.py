@@ -69,9 +69,3 @@ def test_permutation():
     space.seed(0)
     assert len({tuple(space.sample()) for _ in range(500)}) == 24
     assert space.sample().dtype == np.int64
-
-
-@pytest.mark.parametrize("numbers", [(0, 1, float), (0, 1, bool), (0, None, np.int64)])
-def test_permutation_of_no_range_of_integers(numbers):
-    with pytest.raises((TypeError, ValueError), match="'x'"):
-        Permutation("x", Scalar("r", *numbers))

@@ -27,23 +27,8 @@ def test_long_name(named):
     assert len(str(caught.value)) < 300
 
 
-def test_no_names():
-    with pytest.raises(ValueError, match=r"'x'.*name"):
-        NamedDiscrete([], "x")
-    with pytest.raises(ValueError, match=r"'x'.*name"):
-        Commandline([], "x")
-
-
 def test_longest_flag_is_taken(commandline):
     assert commandline.from_string("-a -a -b -b") == [0, 2, 1]
-
-
-@pytest.mark.parametrize(
-    ("text", "word"), [("-a -c", "-c"), ("-mllvm -level=3", "-mllvm"), ("-mllvm", "-mllvm")]
-)
-def test_unknown_flag(commandline, text, word):
-    with pytest.raises(ValueError, match=f"'{word}'.*'flags'"):
-        commandline.from_string(text)
 
 
 def test_prefix_and_suffix():

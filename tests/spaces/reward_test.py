@@ -43,15 +43,6 @@ def test_reward_on_error(negates, episode_reward, expected):
     assert reward.reward_on_error(episode_reward) == expected
 
 
-def test_update_must_be_overridden():
-    class Mine(Reward):
-        pass
-
-    Mine("r").reset("benchmark://x", {})
-    with pytest.raises(NotImplementedError, match=r"update.*Mine"):
-        Mine("r").update([0], [], {})
-
-
 def test_equality_and_hash():
     reward = Reward("r", ["a"])
     assert reward == "r"

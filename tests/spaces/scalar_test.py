@@ -56,18 +56,6 @@ def test_samples_are_members(space):
     assert samples == [space.sample() for _ in range(100)]
 
 
-@pytest.mark.parametrize("dtype", [str, bytes, complex, object])
-def test_other_types(dtype):
-    with pytest.raises(TypeError, match="dtype"):
-        Scalar("x", dtype=dtype)
-
-
-@pytest.mark.parametrize("bounds", [(1, 0), (np.nan, 0.0), (0.0, np.nan)])
-def test_no_values(bounds):
-    with pytest.raises(ValueError, match="'x'"):
-        Scalar("x", *bounds)
-
-
 def test_is_a_box_to_gymnasium():
     for space, low in [
         (Scalar("x", 2, 5, np.int64), 2),

@@ -74,16 +74,6 @@ def test_contains(space, members, others):
         assert not space.contains(other), other
 
 
-@pytest.mark.parametrize(
-    "space",
-    [Sequence("s", dtype=Token), Sequence("s", dtype=str, opaque_data_format="json://")],
-    ids=repr,
-)
-def test_not_sampleable(space):
-    with pytest.raises(NotImplementedError, match=r"'s'.*numbers"):
-        space.sample()
-
-
 def test_opaque():
     json = Sequence("s", dtype=str, opaque_data_format="json://")
     assert {"a": 1} in json
@@ -105,8 +95,3 @@ def test_graphs_are_not_imported_for_others():
         "assert {} not in space; assert 'networkx' not in sys.modules"
     )
     run_interpreter("-c", program)
-
-
-def test_scalar_range_of_text():
-    with pytest.raises(TypeError, match="scalar_range"):
-        Sequence("s", dtype=str, scalar_range=Scalar("x"))

@@ -100,11 +100,6 @@ def test_failure_by_signal():
         run_command([sys.executable, "-c", f"import os; os.kill(os.getpid(), {number})"])
 
 
-def test_no_such_program():
-    with pytest.raises(FileNotFoundError, match="no-such-program"):
-        run_command(["no-such-program"])
-
-
 def test_timeout_kills_children_too(fifo):
     path, file = fifo
     with pytest.raises(subprocess.TimeoutExpired):

@@ -106,11 +106,6 @@ def test_with_checksum_downloaded_once(server):
     assert download(f"{server.url}/file", SHA256) == DATA
 
 
-def test_no_address():
-    with pytest.raises(ValueError, match="No address"):
-        download([])
-
-
 def test_all_addresses_are_told_of(server, closed_url):
     server.answers = [(404, {}, b"")]
     with pytest.raises(DownloadFailed) as info:

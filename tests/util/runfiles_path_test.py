@@ -41,11 +41,6 @@ def is_private(path: Path) -> bool:
     return stat.S_IMODE(path.stat().st_mode) == 0o700
 
 
-def test_runfiles_of_the_package():
-    assert runfiles_path("compiler_gym/util/runfiles_path.py").is_file()
-    assert runfiles_path() / "compiler_gym" == runfiles_path("compiler_gym")
-
-
 def test_runfiles_elsewhere(monkeypatch, tmp_path):
     monkeypatch.setenv("COMPILER_GYM_RUNFILES", str(tmp_path))
     assert runfiles_path("a/b") == tmp_path / "a/b"

@@ -1,7 +1,5 @@
 """Tables of text."""
 
-import pytest
-
 from compiler_gym.util.tabulate import tabulate
 
 ROWS = [["a", 1], ["b, c", 2.5]]
@@ -15,8 +13,3 @@ def test_library():
 
 def test_tsv():
     assert tabulate(ROWS, ("x", "y"), "tsv") == "x\ty\na\t1\nb, c\t2.5"
-
-
-def test_unknown():
-    with pytest.raises(ValueError, match="cvs"):
-        tabulate(ROWS, tablefmt="cvs")

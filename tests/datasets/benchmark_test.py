@@ -44,11 +44,6 @@ def benchmark():
     return Benchmark.from_file_contents(URI, b"abc")
 
 
-def test_from_missing_file(tmp_path):
-    with pytest.raises(FileNotFoundError, match="nowhere"):
-        Benchmark.from_file(URI, tmp_path / "nowhere")
-
-
 def test_works_as_its_uri(benchmark):
     assert benchmark == URI
     assert benchmark == benchmark.uri

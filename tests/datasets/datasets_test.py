@@ -60,13 +60,6 @@ def datasets():
 VISIBLE = ["generator://g-v0", "benchmark://a-v0", "benchmark://b-v0"]
 
 
-def test_order(datasets):
-    assert list(datasets) == VISIBLE
-    assert list(datasets.datasets()) == VISIBLE
-    assert list(datasets.datasets(with_deprecated=True)) == [*VISIBLE, "benchmark://old-v0"]
-    assert len(datasets) == datasets.size == 3
-
-
 def test_add_and_remove(datasets):
     new = Numbers("c-v0")
     datasets["benchmark://c-v0"] = new
@@ -203,9 +196,3 @@ def test_random_benchmark_is_reproducible(datasets):
 def test_pickle(datasets):
     duplicate = pickle.loads(pickle.dumps(datasets))
     assert list(duplicate.datasets(True)) == list(datasets.datasets(True))
-
-
-def test_repr(datasets):
-    datasets.remove("g-v0")
-    datasets.remove("b-v0")
-    assert repr(datasets) == "Datasets([benchmark://a-v0, benchmark://old-v0])"

@@ -52,15 +52,6 @@ class TestReset:
             env.reset(benchmark="benchmark://toy-v0/goodbye")
         assert env.observation["text"] == "hello"
 
-    def test_wrong_type_of_benchmark(self, env):
-        with pytest.raises(TypeError, match="int"):
-            env.reset(benchmark=10)
-
-    @pytest.mark.parametrize("kind", ["observation_space", "reward_space", "action_space"])
-    def test_unknown_space(self, env, kind):
-        with pytest.raises(LookupError, match="'leng'"):
-            env.reset(**{kind: "leng"})
-
     def test_program_that_is_refused(self, env):
         for error in (BenchmarkInitError, OSError, ValueError):
             with pytest.raises(error, match="user-v0/text"):
@@ -130,9 +121,6 @@ class TestStep:
         assert not done
         assert env.episode_reward == 0
 
-    def test_no_spaces_at_all(self, env):
-        assert env.step(NO_OP, observation_spaces=[], reward_spaces=[])[:2] == ([], [])
-
     def test_former_names_of_arguments(self, env):
         with pytest.warns(DeprecationWarning, match="observation_spaces") as warnings:
             result = env.step(APPEND_A, observations=["text"], rewards=["length"])
@@ -193,10 +181,6 @@ class TestMultistep:
     def test_is_one_step(self, env):
         before = env.observation["end-of-steps"]
         assert env.multistep([NO_OP] * 3, observation_spaces=["end-of-steps"])[0] == [before + 1]
-
-    def test_stops_at_the_end_of_the_episode(self, env):
-        observation, _, done, _ = env.multistep([APPEND_A, END, APPEND_A])
-        assert (observation, done) == ("helloa", True)
 
     def test_invalid_action_among_valid_ones(self, env):
         with pytest.raises(ValueError, match="Action 99"):
@@ -331,12 +315,6 @@ class TestErrors:
 
 
 class TestViews:
-    def test_observations(self, env):
-        assert env.observation["text"] == "hello"
-        assert env.observation.length() == 5
-        assert bytes(env.observation["bytes"]) == b"hello"
-        np.testing.assert_allclose(env.observation["ratios"], [0.2, 0.2, 0.4, 0.2])
-
     def test_view_of_a_deleted_environment(self):
         env = make_toy_env()
         env.reset()

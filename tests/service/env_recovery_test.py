@@ -25,7 +25,7 @@ from tests.service.toy_service import (
     toy_service,
 )
 
-APPEND_A, NO_OP, SLEEP, HANG = 3, 4, 10, 11
+APPEND_A, NO_OP, HANG = 3, 4, 11
 
 
 @pytest.fixture(autouse=True)

@@ -11,7 +11,6 @@ from compiler_gym.compiler_env_state import (
 )
 from compiler_gym.errors import ValidationError
 from compiler_gym.spaces import Reward
-from compiler_gym.validate import validate_states
 from tests.service.toy_service import HELLO, make_toy_env, text_benchmark
 
 UPPERCASE, REVERSE, ROTATE, APPEND_A, NO_OP, END = range(6)
@@ -182,21 +181,3 @@ class TestValidate:
         assert result.okay() == valid
         assert result.benchmark_semantics_validation_failed != valid
         assert len(result.errors) == (not valid)
-
-    def test_in_parallel(self):
-        lengths = range(12)
-        states = [
-            CompilerEnvState(
-                benchmark=HELLO,
-                commandline=" ".join(["append-a"] * n),
-                walltime=0,
-                reward=n if n % 3 else n + 1,
-            )
-            for n in lengths
-        ]
-        results = list(
-            validate_states(
-                lambda: make_toy_env(reward_space=Length()), states, nproc=3, inorder=True
-            )
-        )
-        assert [result.okay() for result in results] == [n % 3 != 0 for n in lengths]

@@ -125,18 +125,6 @@ def test_observations_of_a_reward_do_not_make_a_step_unknown(env):
     assert info["transition_was_known"]
 
 
-def test_failures_are_not_remembered(env):
-    for _ in range(2):
-        env.reset()
-        env.step(APPEND_A)
-        observation, _, done, info = env.step(CRASH)
-        assert done
-        assert info["error_type"] == "SessionDied"
-        assert observation == ""
-    env.reset()
-    assert env.step(APPEND_A)[3]["transition_was_known"]
-
-
 def test_recovers(env):
     env.recover = True
     for _ in range(2):

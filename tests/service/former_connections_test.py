@@ -4,10 +4,8 @@ import signal
 
 import pytest
 
-from compiler_gym import errors
 from compiler_gym.errors import ServiceIsClosed
 from compiler_gym.service import ConnectionOpts
-from compiler_gym.service import connection as former
 from compiler_gym.service.connection import (
     CompilerGymServiceConnection,
     Connection,
@@ -47,12 +45,6 @@ def test_the_url_can_be_connected_to(service):
         assert reply.compiler_version == "toy 1.0"
 
 
-def test_closed(service):
-    service.close()
-    with pytest.raises(ServiceIsClosed, match="no service"):
-        _ = service.connection
-
-
 def test_process(service):
     process = service.connection.process
     assert process.pid == service.service.pid
@@ -80,19 +72,3 @@ def test_rpc_call_max_seconds():
         _, _, done, info = env.step(env.action_space["sleep"])
         assert done
         assert info["error_type"] == "TimeoutError"
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "EnvironmentNotSupported",
-        "ServiceError",
-        "ServiceInitError",
-        "ServiceIsClosed",
-        "ServiceOSError",
-        "ServiceTransportError",
-        "SessionNotFound",
-    ],
-)
-def test_errors(name):
-    assert getattr(former, name) is getattr(errors, name)

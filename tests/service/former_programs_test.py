@@ -9,8 +9,6 @@ import compiler_gym
 from compiler_gym.datasets import Benchmark, Dataset
 from compiler_gym.datasets.uri import BenchmarkUri
 from compiler_gym.envs.compiler_env import CompilerEnv
-from compiler_gym.service.connection import CompilerGymServiceConnection, ConnectionOpts
-from compiler_gym.service.proto import Event, py_converters
 from compiler_gym.spaces import Reward
 from compiler_gym.util import registration
 from compiler_gym.util.registration import register
@@ -94,41 +92,6 @@ def test_the_tutorial(env: CompilerEnv):
     assert observation[0] == 2 + 20
     assert reward == pytest.approx(20 / 7)
     assert str(env.benchmark) == "benchmark://example-v1/foo"
-
-
-def test_a_session_by_hand():
-    """Without an environment, by the messages alone."""
-    from compiler_gym.service.proto import (
-        EndSessionRequest,
-        StartSessionRequest,
-        StepRequest,
-    )
-
-    opts = ConnectionOpts(rpc_call_max_seconds=30, rpc_max_retries=3, init_max_attempts=2)
-    with CompilerGymServiceConnection(TOY_SERVICE_BINARY, opts) as connection:
-        names = [space.name for space in connection.observation_spaces]
-        started = connection(
-            connection.stub.StartSession,
-            StartSessionRequest(
-                benchmark=ExampleDataset().benchmark("benchmark://example-v1/foo").proto,
-                observation_space=[names.index("text")],
-            ),
-        )
-        reply = connection(
-            connection.stub.Step,
-            StepRequest(
-                session_id=started.session_id,
-                action=[Event(int64_value=3)],
-                observation_space=[names.index("text"), names.index("length")],
-            ),
-        )
-        convert = py_converters.make_message_default_converter()
-        assert [convert(event) for event in started.observation] == ["Ir data"]
-        assert [convert(event) for event in reply.observation] == ["Ir dataa", 8]
-        ended = connection(
-            connection.stub.EndSession, EndSessionRequest(session_id=started.session_id)
-        )
-        assert ended.remaining_sessions == 0
 
 
 def test_a_raw_step(env: CompilerEnv):

@@ -59,14 +59,6 @@ def failure(env: ClientServiceCompilerEnv, code: str) -> str:
     return info["error_details"]
 
 
-def test_steps(env):
-    assert env.step("self.value += 5")[:3] == (5, None, False)
-    assert env.multistep(["self.value *= 2", "self.value += 1"])[0] == 11
-    with env.fork() as fork:
-        assert fork.step("self.value += 1")[0] == 12
-        assert env.step("self.value += 2")[0] == 13
-
-
 # Exceptions.
 
 

@@ -97,15 +97,6 @@ class TestResults:
                     assert env.commandline() == lines[number]
                     assert env.observation["IrSha1"] == codes[number]
 
-    def test_spaces(self):
-        with contextlib.closing(sync_env()) as expected, compiler_gym.make_vec(ID, COUNT) as envs:
-            assert envs.action_space == expected.action_space
-            assert envs.observation_space == expected.observation_space
-            assert envs.single_observation_space == expected.single_observation_space
-            assert envs.metadata["autoreset_mode"] is AutoresetMode.NEXT_STEP
-            assert envs.reset()[0] in envs.observation_space
-            assert envs.step(envs.action_space.sample())[0] in envs.observation_space
-
     def test_known_transitions(self):
         actions = random_actions(6)
         with (
@@ -177,13 +168,6 @@ class TestAutoreset:
                 assert_same(envs.reset(options=options), expected.reset(options=dict(options)))
             assert_same(envs.step(actions[0]), expected.step(actions[0]))
 
-    def test_before_the_first_reset(self):
-        with (
-            compiler_gym.make_vec(ID, 2) as envs,
-            pytest.raises(gymnasium.error.ResetNeeded, match="reset"),
-        ):
-            envs.step([0, 0])
-
 
 class TestPrograms:
     def test_in_order(self):
@@ -194,18 +178,6 @@ class TestPrograms:
             envs.step([0, 0])
             *_, infos = envs.step([0, 0])
             assert infos["benchmark"].tolist() == [KERNELS[2], KERNELS[0]]
-
-    def test_random(self):
-        arguments = {"benchmarks": KERNELS, "random_benchmarks": True}
-        with compiler_gym.make_vec(ID, 2, **arguments) as envs:
-
-            def visit(seed):
-                visited = [envs.reset(seed=seed)[1]["benchmark"]]
-                visited += [envs.reset()[1]["benchmark"] for _ in range(9)]
-                return [uri for uris in visited for uri in uris]
-
-            assert visit(1) == visit(1) != visit(2)
-            assert set(visit(1)) == set(KERNELS)
 
     def test_for_a_reset(self):
         with compiler_gym.make_vec(ID, 3) as envs:

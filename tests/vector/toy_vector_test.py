@@ -246,16 +246,6 @@ class TestAsynchronous:
         assert infos["final_obs"].tolist() == ["helloa"]
         assert not infos["final_info"]["action_had_no_effect"][0]
 
-    def test_time_limit(self, envs):
-        envs.send([HANG], [0], timeout=0.5)
-        envs.send([APPEND_A, APPEND_A], [1, 2])
-        *_, truncated, infos = envs.recv(min_ready=3)
-        assert dict(zip(infos["env_id"].tolist(), truncated.tolist(), strict=True)) == {
-            0: True,
-            1: False,
-            2: False,
-        }
-
     def test_mistakes(self, envs):
         with pytest.raises(ValueError, match="wait for 1"):
             envs.recv()
@@ -398,10 +388,6 @@ class TestArrays:
         with pytest.raises(ValueError, match="3 values"):
             envs.set_attr("benchmark", TEXTS[:2])
         assert envs.call("commandline") == ("", "", "")
-
-    def test_render(self, make):
-        envs = make(2, observation_space="text", render_mode="ansi")
-        assert envs.render() == ("hello", "hello")
 
 
 class TestOptions:

@@ -99,14 +99,6 @@ class TestLastActions:
             np.testing.assert_array_equal(fork.step(2)[0], env.step(2)[0])
 
 
-def test_actions_without_numbers(few):
-    few.action_space = "PassesAll"
-    wrapped = ActionHistogram(few)
-    wrapped.env = type("Inside", (), {"observation_space": None, "action_space": object()})()
-    with pytest.raises(TypeError, match="numbered"):
-        _ = wrapped.observation_space
-
-
 @pytest.mark.filterwarnings("error::UserWarning")
 def test_wrappers_of_a_learner_stack(few):
     few.reward_space = "IrInstructionCountOz"

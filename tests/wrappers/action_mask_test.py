@@ -91,10 +91,3 @@ def test_recovered_from_a_kill(env, monkeypatch):
     info = env.step(MEM2REG)[3]
     assert (info["recovered"], info["error_type"]) == (True, "SessionLost")
     assert info["action_mask"].all()
-
-
-def test_actions_without_numbers(small):
-    inside = ConstrainedCommandline(small, ["gvn"])
-    inside._derived = object()
-    with pytest.raises(TypeError, match="numbered"):
-        ActionMask(inside)

@@ -11,7 +11,7 @@ from compiler_gym.envs import CompilerEnv
 from compiler_gym.errors import SessionNotFound
 from compiler_gym.service import ClientServiceCompilerEnv
 from compiler_gym.wrappers import CompilerEnvWrapper
-from tests.service.toy_service import HELLO, ToyDataset, make_toy_env
+from tests.service.toy_service import ToyDataset, make_toy_env
 
 APPEND_A, NO_OP, FAIL = 3, 4, 7
 ALPHABET = "benchmark://toy-v0/alphabet"
@@ -78,11 +78,6 @@ class TestMethods:
         assert not env.in_episode
         assert wrapped.counts == {"reset": 1, "step": 1, "render": 1, "fork": 1, "close": 1}
 
-    def test_arguments_of_reset(self, env, wrapped):
-        wrapped.reset(HELLO, "Append", observation_space=None, reward_space="counter", timeout=10)
-        assert (env.benchmark, env.action_space.name) == (HELLO, "Append")
-        assert (env.observation_space, env.reward_space) == (None, "counter")
-
     def test_overrides_may_take_fewer_arguments(self, env):
         class Bare(CompilerEnvWrapper):
             def reset(self):
@@ -94,15 +89,6 @@ class TestMethods:
         wrapped = CompilerEnvWrapper(Bare(env))
         assert wrapped.reset() == "hello"
         assert wrapped.step(APPEND_A)[:2] == ("helloa", 6)
-
-    def test_step(self, wrapped):
-        wrapped.reset()
-        result = wrapped.step(APPEND_A, ["text", "counter"], ["length"], timeout=10)
-        assert result[:2] == (["helloa", 1], [6])
-        with pytest.deprecated_call():
-            assert wrapped.step(APPEND_A, observations=["text"])[0] == ["helloaa"]
-        with pytest.deprecated_call():
-            assert wrapped.multistep([APPEND_A], rewards=["length"])[1] == [1]
 
     def test_several_actions_given_to_step(self, wrapped):
         wrapped.reset()
@@ -343,19 +329,3 @@ class TestFork:
     def test_copy(self, env):
         with pytest.raises(TypeError, match="fork"):
             copy.copy(CompilerEnvWrapper(env))
-
-    def test_rewards_of_the_fork(self, wrapped):
-        wrapped.reset(reward_space="counter")
-        wrapped.step(APPEND_A)
-        with wrapped.fork() as fork:
-            assert fork.step(APPEND_A)[1] == 1
-            assert (wrapped.episode_reward, fork.episode_reward) == (1, 2)
-
-
-def test_failure(env):
-    wrapped = CompilerEnvWrapper(env)
-    wrapped.reset()
-    _, _, done, info = wrapped.step(FAIL)
-    assert done
-    assert info["error_type"] == "ServiceError"
-    assert repr(wrapped) == f"CompilerEnvWrapper({env!r})"

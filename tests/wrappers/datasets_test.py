@@ -62,9 +62,6 @@ class TestIterate:
 
 
 class TestCycle:
-    def test_order(self, env, programs):
-        assert visits(CycleOverBenchmarks(env, programs[:2]), 5) == [0, 1, 0, 1, 0]
-
     def test_shared_iterator(self, env, programs):
         env = CycleOverBenchmarks(env, programs[:3], fork_shares_iterator=True)
         assert visits(env, 2) == [0, 1]
@@ -95,13 +92,6 @@ class TestRandomOrder:
         assert first == again != other
         assert set(first) == {0, 1, 2, 3}
         assert first != [0, 1, 2, 3] * 3
-
-    def test_seed(self, env, programs):
-        env = RandomOrderBenchmarks(env, programs)
-        assert env.seed(5) == [5]
-        first = visits(env, 8)
-        env.seed(5)
-        assert visits(env, 8) == first
 
     def test_no_benchmarks(self, env):
         with pytest.raises(ValueError, match="no benchmarks"):

@@ -6,12 +6,11 @@ import pytest
 
 from compiler_gym.datasets import Datasets
 from compiler_gym.service.environment.action_spaces import ActionEncoder
-from compiler_gym.service.environment.episode import Episode
 from compiler_gym.service.environment.settings import BenchmarkSelection
 from compiler_gym.service.environment.space_choices import copy_reward
 from compiler_gym.service.proto import Event
-from compiler_gym.spaces import Box, Discrete, Reward
-from tests.service.toy_service import HELLO, ToyDataset, text_benchmark
+from compiler_gym.spaces import Reward
+from tests.service.toy_service import HELLO, ToyDataset
 
 
 class TestActionEncoder:
@@ -36,13 +35,6 @@ class TestActionEncoder:
             encoder.encode([2])
         with pytest.raises(TypeError, match=r"range \[-1, 2\)"):
             encoder.encode([0.5])
-
-    def test_other_spaces(self, encoded):
-        encoder = self.encoder(Box(0, 1, "box", (2,), np.int64), encoded)
-        action = np.array([1, 1])
-        assert encoder.encode([action])[1][0].int64_value == 2
-        with pytest.raises(ValueError, match="box"):
-            encoder.encode([np.array([1, 2])])
 
 
 class TestBenchmarkSelection:
@@ -86,23 +78,3 @@ class TestRewardCopy:
                 return "mine"
 
         assert copy_reward(Own("a"), {}) == "mine"
-
-
-def test_episode_that_begins_again():
-    """A parameter that says all makes void what was done before, and its former values."""
-    episode = Episode(text_benchmark("x"), Discrete(3, "x"), reward=2.5)
-    episode.record([1, 2], [Event(int64_value=1), Event(int64_value=2)])
-    episode.record_refusal()
-    episode.params += [("all", "1"), ("other", "2"), ("all", "3")]
-    copy = episode.copy()
-    episode.begin_again("all", "[3]")
-    assert (episode.actions, episode.requests, episode.counts, episode.refused) == (
-        [],
-        [],
-        [],
-        set(),
-    )
-    assert episode.params == [("other", "2"), ("all", "3")]
-    assert (episode.beginning, episode.reward) == ("[3]", 2.5)
-    assert (copy.actions, copy.beginning, len(copy.params)) == ([1, 2], "", 3)
-    assert episode.copy().beginning == "[3]"

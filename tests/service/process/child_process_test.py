@@ -5,12 +5,11 @@ import signal
 import subprocess
 import sys
 import threading
-from types import SimpleNamespace
 
 import pytest
 
 from compiler_gym.service.process import child_process
-from compiler_gym.service.process.child_process import ChildProcess, describe_exit, growing_waits
+from compiler_gym.service.process.child_process import ChildProcess
 from tests.processes import is_running, python_environment, wait_until
 
 
@@ -23,11 +22,6 @@ def test_exit_code():
     assert child.wait(100) == 7
     assert child.poll() == 7
     assert child.terminate(0) == 7
-
-
-def test_missing_program():
-    with pytest.raises(FileNotFoundError, match="/no/such/program"):
-        ChildProcess(["/no/such/program"], "/", {}, None)
 
 
 def test_program_proper_has_the_process_id(tmp_path):
@@ -122,28 +116,3 @@ def test_a_child_collected_by_somebody_else():
     child = start("exit 0")
     os.waitpid(child.pid, 0)
     assert child.poll() == 0
-
-
-@pytest.mark.parametrize(
-    ("code", "text"),
-    [
-        (0, "exited with code 0"),
-        (6, "exited with code 6"),
-        (-11, "was killed by SIGSEGV (signal 11)"),
-        (-63, "was killed by signal 63"),
-    ],
-)
-def test_describe_exit(code, text):
-    assert describe_exit(code) == text
-
-
-def test_growing_waits(monkeypatch):
-    waits = []
-
-    def sleep(seconds):
-        waits.append(seconds)
-
-    clock = SimpleNamespace(monotonic=lambda: sum(waits), sleep=sleep)
-    monkeypatch.setattr(child_process, "time", clock)
-    assert 5 < sum(1 for _ in growing_waits(0.1)) < 30
-    assert waits[:-1] == sorted(waits[:-1]) and sum(waits) == pytest.approx(0.1)

@@ -11,7 +11,7 @@ import pytest
 from compiler_gym.errors import ServiceInitError
 from compiler_gym.service import ConnectionOpts
 from compiler_gym.service.process.child_process import ChildProcess
-from compiler_gym.service.process.managed_service import ManagedService, ServiceExitedAtStart
+from compiler_gym.service.process.managed_service import ManagedService
 from tests.processes import is_running, wait_until
 from tests.service.toy_service import toy_service
 
@@ -54,21 +54,11 @@ def test_start_and_close():
     assert service.close() == 0
 
 
-def test_missing_executable(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"no service executable .*/missing"):
-        ManagedService(tmp_path / "missing", ConnectionOpts())
-
-
 def test_file_that_is_not_executable(tmp_path, cache_root):
     (tmp_path / "text").write_text("text")
     with pytest.raises(PermissionError):
         ManagedService(tmp_path / "text", ConnectionOpts())
     assert list(cache_root.iterdir()) == []
-
-
-def test_flag_that_the_service_does_not_have(tmp_path):
-    with pytest.raises(ServiceExitedAtStart, match="no_such_flag"):
-        ManagedService(toy_service(), ConnectionOpts(script_args=["--no_such_flag"]))
 
 
 def test_service_without_a_port_in_time(script, cache_root):
@@ -138,16 +128,6 @@ def test_debug_output_goes_to_the_terminal(monkeypatch, capfd):
     monkeypatch.setenv("COMPILER_GYM_DEBUG", "2")
     ManagedService(toy_service(), ConnectionOpts()).close()
     assert "listening on port" in capfd.readouterr().err
-
-
-def test_killed_service(cache_root):
-    service = ManagedService(toy_service(), ConnectionOpts())
-    os.kill(service.pid, signal.SIGKILL)
-    assert service.exit_code(wait_seconds=100) == -signal.SIGKILL
-    assert "killed by SIGKILL" in service.describe_exit()
-    assert service.close() == -signal.SIGKILL
-    assert "killed by SIGKILL" in service.describe_exit()
-    assert list(cache_root.iterdir()) == []
 
 
 def test_service_that_does_not_stop_is_killed(script):

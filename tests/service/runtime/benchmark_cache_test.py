@@ -33,14 +33,6 @@ def test_empty():
         cache["a"]
 
 
-def test_replace():
-    cache = BenchmarkCache()
-    cache["a"] = benchmark(10)
-    cache["a"] = benchmark(30)
-    assert (cache.size, cache.size_in_bytes) == (1, 30)
-    assert cache["a"] == benchmark(30)
-
-
 def test_half_is_evicted():
     cache = full_cache()
     assert (cache.size, cache.size_in_bytes) == (10, 100)

@@ -1,7 +1,5 @@
 """Tests of session start."""
 
-import pytest
-
 from compiler_gym.service.connection import CompilerGymServiceConnection
 from compiler_gym.service.session import session_start
 from compiler_gym.service.session.session_start import Deadline, SessionStarter
@@ -18,9 +16,3 @@ def test_remembered_benchmarks_are_bounded(monkeypatch):
             starter.start(connection, benchmark, 0, [], Deadline(10))
             assert 1 <= len(connection.sent_benchmarks) <= 3
         assert len(service.sessions) == 10
-
-
-def test_deadline():
-    assert 9 < Deadline(10).left() <= 10
-    with pytest.raises(TimeoutError, match="time limit of 0 seconds"):
-        Deadline(0).left()

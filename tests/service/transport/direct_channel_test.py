@@ -125,13 +125,6 @@ class TestUse:
         assert version(connection) == "adder"
         assert service.sessions == {}
 
-    @pytest.mark.parametrize("size", [1, 3, 16, 17, 1000])
-    def test_replies_in_pieces(self, connection, service, size):
-        service.piece_bytes = size
-        session = start(connection)
-        assert [total(session, TWO) for _ in range(3)] == [12, 14, 16]
-        session.end(10)
-
     @pytest.mark.parametrize("size", [65_000, 65_536, 70_000, 5_000_000])
     def test_large_messages(self, connection, size):
         session = start(connection)
@@ -156,30 +149,6 @@ class TestUse:
         assert open_fds() - before < 8  # The ends of the fake, which are in this process too.
         with pytest.raises(ServiceIsClosed):
             total(session)
-
-    def test_descriptors_are_not_inherited(self, connection):
-        start(connection)
-        (sock,) = connection.stub._sockets_of_sessions.values()
-        assert not os.get_inheritable(sock._socket.fileno())
-
-    def test_forked_processes_let_go_of_the_sessions(self, connection):
-        session = start(connection)
-        stub = connection.stub
-        service, sockets = stub._service, stub._sockets_of_sessions.copy()
-        name, idle = service._name, service._idle.copy()
-        # In this process, because forking it would be at the mercy of gRPC's handlers.
-        stub._close_in_child()
-        assert all(sock.closed for sock in [*idle, *sockets.values()])
-        assert not stub.is_direct
-        service._name = name
-        assert total(session) == 10
-
-    def test_forked_processes_end_no_sessions(self, connection, service):
-        session = start(connection)
-        session.end(10, wait=False)
-        connection.stub._close_in_child()
-        assert version(connection) == "adder"
-        assert list(service.sessions) == [session.session_id]
 
 
 class TestFallback:

@@ -10,7 +10,7 @@ from compiler_gym.envs.gymnasium_adapter import GymnasiumEnv
 from compiler_gym.wrappers import CompilerEnvWrapper, FloatObservations, TimeLimit
 from tests.service.toy_service import HELLO, ToyDataset, make_toy_env
 
-APPEND_A, NO_OP, END, FAIL, HANG = 3, 4, 5, 7, 11
+APPEND_A, NO_OP, FAIL, HANG = 3, 4, 7, 11
 
 
 @pytest.fixture
@@ -131,13 +131,6 @@ class TestRender:
             env = GymnasiumEnv(classic, render_mode="ansi")
             env.reset()
             assert env.render() == "hello"
-
-    def test_human(self, capsys):
-        with make_toy_env(observation_space="text") as classic:
-            env = GymnasiumEnv(classic, render_mode="human")
-            env.reset()
-            assert env.render() is None
-            assert capsys.readouterr().out == "hello\n"
 
     def test_none(self, env):
         env.reset()

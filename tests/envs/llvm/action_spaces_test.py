@@ -7,20 +7,8 @@ import pytest
 import compiler_gym
 from compiler_gym.compat.legacy_actions import LEGACY_ACTIONS
 from compiler_gym.envs.llvm import LlvmEnv
-from compiler_gym.spaces import CommandlineFlag
 from compiler_gym.util import llvm_tools
 from tests.envs.llvm.kernel_programs import SOME_KERNELS, kernel_uri
-
-
-def test_spaces_can_be_chosen(env):
-    names = [space.name for space in env.action_spaces]
-    assert names == ["PassesAll", "PassesWithParameters", "Legacy124", "Pipelines", "PassesLLVM"]
-    for name in names:
-        env.reset(action_space=name)
-        assert env.action_space.name == name
-    with compiler_gym.make("llvm-v0", action_space="Pipelines") as other:
-        assert other.action_space.name == "Pipelines"
-
 
 # --------------------------------------------------------------------------------------------------
 # PassesLLVM.
@@ -182,23 +170,6 @@ def test_numbers_of_legacy_actions_in_another_space():
         with pytest.raises(ValueError, match=r"'Pipelines'$"):
             env.reset(action_space="Pipelines")
             env.step(123)
-
-
-def test_some_of_the_legacy_actions(env):
-    env.reset(action_space="Legacy124")
-    whole = env.action_space
-    extra = CommandlineFlag("extra", "function(dce)")
-    few = whole.with_items([whole.items[39], whole.items[103], whole.items[7], extra], "few")
-    assert few.names == ["-gvn", "-mem2reg", "-barrier", "extra"]
-    assert few.flags == ["-gvn", "-mem2reg", "-barrier", "function(dce)"]
-    assert few.name == "few"
-    assert few["mem2reg"] == few["-mem2reg"] == 1
-    text = few.to_string([1, 2, 3, 0])
-    assert "-passes='module(function(mem2reg),function(dce),function(gvn))'" in text
-    assert few.from_string(text) == [1, 3, 0]
-    again = few.with_items(few.items, "again")
-    assert again.to_string([1, 2, 3, 0]) == text
-    assert again.names == few.names
 
 
 def test_macros_of_legacy_actions(env):

@@ -4,12 +4,33 @@ import os
 
 import pytest
 
+from compiler_gym.datasets import Benchmark
 from compiler_gym.envs.llvm import LlvmEnv
 from compiler_gym.errors import ServiceInitError
 from compiler_gym.service import ConnectionOpts
 from tests.envs.llvm.kernel_programs import kernel_uri
 
-PROGRAM = kernel_uri("sha256")
+
+def power(name: str, factor: str) -> Benchmark:
+    """A program whose baselines differ from each other, and are computed quickly."""
+    text = f"""
+define i32 @{name}(i32 %n, i32 %x) {{
+  br label %loop
+loop:
+  %i = phi i32 [ 0, %0 ], [ %next, %loop ]
+  %product = phi i32 [ 1, %0 ], [ %more, %loop ]
+  %more = mul i32 %product, {factor}
+  %next = add i32 %i, 1
+  %again = icmp slt i32 %next, %n
+  br i1 %again, label %loop, label %end
+end:
+  ret i32 %more
+}}
+"""
+    return Benchmark.from_file_contents(f"benchmark://user-v0/{name}", text.encode())
+
+
+PROGRAM = power("power", "%x")
 NAMES = [
     f"{cost}{baseline}"
     for cost in ["IrInstructionCount", "ObjectTextSize", "CyclesEstimate"]
@@ -69,7 +90,7 @@ def test_services_at_the_same_time(cache):
 
 def test_each_program_and_target_has_its_own(cache):
     values, _ = baselines_of_a_service()
-    for other in ({"program": kernel_uri("sorting")}, {"target_triple": "riscv64-linux-gnu"}):
+    for other in ({"program": power("other", "3")}, {"target_triple": "riscv64-linux-gnu"}):
         others, known = baselines_of_a_service(**other)
         assert known == ALL_COMPUTED
         assert others != values
@@ -85,9 +106,10 @@ def test_a_damaged_file_is_replaced(cache):
 
 def test_built_sizes_are_not_cached(cache):
     names = ["TextSizeO0", "TextSizeOz"]
-    values, known = baselines_of_a_service(names)
+    program = kernel_uri("sha256")  # Which has a build command.
+    values, known = baselines_of_a_service(names, program)
     assert known == "computed=2 read=0"
-    assert baselines_of_a_service(names) == (values, known)
+    assert baselines_of_a_service(names, program) == (values, known)
     assert values["TextSizeOz"] < values["TextSizeO0"]
 
 

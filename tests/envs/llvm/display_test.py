@@ -4,7 +4,6 @@ import gymnasium
 import pytest
 
 import compiler_gym
-from compiler_gym.envs import LlvmEnv
 from compiler_gym.errors import SessionNotFound
 from compiler_gym.wrappers import TimeLimit
 
@@ -60,10 +59,6 @@ def test_repr_computes_nothing(env, monkeypatch):
     monkeypatch.setattr(type(env._sessions.session), "step", fail)
     assert "IrInstructionCount" in repr(env)
     monkeypatch.undo()
-
-
-def test_repr_of_half_an_environment():
-    assert repr(LlvmEnv.__new__(LlvmEnv)) == "<LlvmEnv: not usable>"
 
 
 def test_repr_of_wrappers(env):

@@ -103,11 +103,6 @@ def test_only_instructions_are_statements():
     assert StatementReader().read(ir) == ["<%ID> = add i32 <%ID>, <INT>", "ret void"]
 
 
-def test_unpack_nothing():
-    packed = {"structures": "", "lines": "", "indices": np.array([], dtype=np.int8)}
-    assert StatementReader().unpack(packed) == []
-
-
 class Yielding(str):
     """A text that lets another thread go on whenever a dictionary looks for it."""
 
@@ -192,11 +187,6 @@ def test_encoder(vocabulary):
     assert encoder.embed(encoder.encode([])).shape == (0, 200)
     with pytest.raises(IndexError):
         encoder.embed([3])
-
-
-def test_load_lists(tmp_path, vocabulary):
-    write(tmp_path, dict(vocabulary.indices), vocabulary.embeddings.tolist(), "pickle")
-    assert load_vocabulary(tmp_path).embeddings.dtype == np.float32
 
 
 def test_checksums(tmp_path, vocabulary):

@@ -1,5 +1,4 @@
 import copy
-import pickle
 
 import gymnasium
 import numpy as np
@@ -9,11 +8,10 @@ from gymnasium.utils.env_checker import check_env
 import compiler_gym
 from compiler_gym.datasets.parts import TEST_KERNELS
 from compiler_gym.envs import GymnasiumEnv
-from compiler_gym.service import ConnectionOpts
 from compiler_gym.util import llvm_tools
 from compiler_gym.wrappers import AutophaseNorm, LastActions
+from tests.effort import sample
 
-FATAL = "trigger-crash-module"
 # The default observation and reward of each environment of compiler_gym.make().
 SPACES = {
     "llvm-v0": (None, None),
@@ -32,20 +30,12 @@ SPACES = {
 WITH_MASK = ("llvm-regalloc-v0", "llvm-inline-regalloc-v0")
 
 
-@pytest.fixture
-def fragile(tmp_path):
-    """Arguments of an environment with all passes that LLVM has, also those that crash."""
-    policy = tmp_path / "policy.yaml"
-    policy.write_text("exclude: []\n")
-    return {"connection_settings": ConnectionOpts(script_args=[f"--action_policy={policy}"])}
-
-
 def test_ids():
     ids = [id for id in compiler_gym.COMPILER_GYM_ENVS if id.startswith("llvm-")]
     assert sorted(ids) == sorted(SPACES)
 
 
-@pytest.mark.parametrize("id", [id for id in SPACES if id not in WITH_MASK])
+@pytest.mark.parametrize("id", sample([id for id in SPACES if id not in WITH_MASK], 3))
 @pytest.mark.filterwarnings("error")
 def test_checker_of_gymnasium(id):
     with gymnasium.make(id) as env:
@@ -124,12 +114,6 @@ class TestWrappers:
 
 
 class TestCopies:
-    def test_pickle_error_has_advice(self):
-        with gymnasium.make("llvm-autophase-ic-v0", max_episode_steps=3) as env:
-            for each in (env, env.unwrapped, env.unwrapped.compiler_env):
-                with pytest.raises(TypeError, match=r"env\.state"):
-                    pickle.dumps(each)
-
     def test_deepcopy_is_a_fork(self):
         with gymnasium.make("llvm-autophase-ic-v0", max_episode_steps=3) as env:
             env.reset()
@@ -174,15 +158,6 @@ class TestObservations:
             assert env.step(env.unwrapped.action_space["sroa"])[0] != first
             check_env(env.unwrapped, skip_render_check=True, skip_close_check=True)
 
-    @pytest.mark.parametrize("id", ["llvm-autophase-ic-v0", "llvm-ir-ic-v0"])
-    def test_crash(self, id, fragile):
-        with gymnasium.make(id, **fragile) as env:
-            assert env.reset()[0] in env.observation_space
-            action = env.action_space.names.index(FATAL)
-            observation, _, terminated, _, _ = env.step(action)
-            assert terminated
-            assert observation in env.observation_space
-
     def test_lost_session(self):
         values = {
             "Ir": "",
@@ -213,11 +188,6 @@ def visits(env, count, **kwargs):
 
 
 class TestBenchmarks:
-    def test_list(self):
-        with gymnasium.make("llvm-ic-v0", benchmarks=KERNELS) as env:
-            assert visits(env, 5) == KERNELS + KERNELS[:2]
-            assert env.compiler_env.benchmark == KERNELS[1]
-
     def test_iterator(self):
         with gymnasium.make("llvm-ic-v0", benchmarks=(uri for uri in KERNELS[:2])) as env:
             assert visits(env, 2) == KERNELS[:2]

@@ -17,13 +17,6 @@ def run_opt(command, folder):
     subprocess.run(command, shell=True, cwd=folder, check=True, timeout=120)
 
 
-def test_first_episode(env):
-    assert env.reset() is None
-    assert env.benchmark == "benchmark://kernels-v0/sha256"
-    assert env.action_space.name == "PassesAll"
-    assert env.compiler_version.startswith(f"{llvm_tools.LLVM_VERSION}.")
-
-
 def test_arguments_in_the_documented_order(tmp_path):
     uri = "benchmark://kernels-v0/json"
     with LlvmEnv(LLVM_SERVICE_BINARY, uri, tmp_path) as env:
@@ -32,22 +25,6 @@ def test_arguments_in_the_documented_order(tmp_path):
         assert env.datasets["benchmark://kernels-v0"].site_data_path.is_relative_to(tmp_path)
     with LlvmEnv(service=None, benchmark=None, datasets_site_path=None) as env:
         assert env.benchmark == "benchmark://kernels-v0/sha256"
-
-
-def test_ir(env, small, tmp_path):
-    env.reset(benchmark=small)
-    assert "define dso_local i32 @main" in env.ir
-    path = env.write_ir(tmp_path / "out.ll")
-    assert path.read_text() == env.ir
-
-    env.reset(benchmark=small)
-    before = env.ir_sha1
-    assert len(before) == 40
-    int(before, 16)
-    env.step(env.action_space["mem2reg"])
-    assert env.ir_sha1 != before
-    env.reset()
-    assert env.ir_sha1 == before
 
 
 def test_write_bitcode(env, small, tmp_path):
@@ -110,18 +87,6 @@ def test_textual_command_line(env, small, tmp_path):
     assert command.endswith("input.ll -S -o output.ll")
     run_opt(command, tmp_path)
     assert "alloca" not in (tmp_path / "output.ll").read_text()
-
-
-def test_command_line_round_trip(env):
-    env.reset()
-    actions = [
-        int(action) for action in np.random.default_rng(1).integers(env.action_space.n, size=20)
-    ]
-    for action in actions[:3]:
-        env.step(action)
-    assert env.commandline_to_actions(env.commandline()) == actions[:3]
-    assert env.commandline_to_actions(env.action_space.to_string(actions)) == actions
-    assert env.state.commandline == env.commandline()
 
 
 @pytest.mark.parametrize("program", [b"", b"not bitcode", b"BC\xc0\xde but no more"])

@@ -53,11 +53,6 @@ def baseline_reward(baseline="CostOz"):
     )
 
 
-def test_reduction_by_each_step(view):
-    reward = started(cost_reward(), view)
-    assert [reward.update([], [cost], view) for cost in (95, 95, 97, 50)] == [5, 0, -2, 47]
-
-
 def test_the_unoptimised_cost_is_asked_for_once_a_benchmark(view):
     reward = started(cost_reward(), view)
     assert view.asked == []

@@ -129,28 +129,6 @@ def test_kernels_are_as_the_library_would_make_them(env, kernel):
         assert list(graph.edges(keys=True, data=True)) == list(expected.edges(keys=True, data=True))
 
 
-@pytest.mark.parametrize("kernel", SOME_KERNELS)
-def test_kernels(env, kernel):
-    """No edge is lost, and what other clients get is the same graph."""
-    env.reset(benchmark=kernel_uri(kernel))
-    graph, document = env.observation["Programl"], env.observation["ProgramlJson"]
-    arrays = env.observation["ProgramlArrays"]
-    assert graph.number_of_edges() == len(document["links"]) == arrays["edge_flow"].size
-    assert graph.number_of_nodes() == len(document["nodes"]) == arrays["node_type"].size
-    types = np.bincount(arrays["node_type"])
-    assert types[0] == env.observation["IrInstructionCount"] + 1
-    assert sum(degree for _, degree in graph.degree()) == 2 * graph.number_of_edges()
-    assert _sorted_links(document) == _sorted_links(networkx.node_link_data(graph, edges="links"))
-
-
-def _sorted_links(document):
-    """Libraries list edges by node, the service in the order of the program."""
-    links = sorted(
-        document["links"], key=lambda link: (link["source"], link["target"], link["key"])
-    )
-    return {**document, "links": links}
-
-
 def test_other_clients_get_the_same(env):
     env.reset()
     for name, index in (("Programl", 6), ("ProgramlJson", 7)):

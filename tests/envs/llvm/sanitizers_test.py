@@ -11,6 +11,7 @@ from compiler_gym.envs.llvm.benchmarks.sanitizers import SANITIZERS, SanitizerVa
 from compiler_gym.envs.llvm.benchmarks.validation import ProgramRun
 from compiler_gym.errors import EnvironmentNotSupported
 from compiler_gym.util import llvm_tools
+from tests.effort import sample
 from tests.envs.llvm.kernel_programs import kernel_uri
 
 SUPPORTED = [name for name in SANITIZERS if name != "undefined" or llvm_tools.LLVM_VERSION >= 20]
@@ -65,7 +66,7 @@ def errors_of(sanitizer, before, after):
     return list(validator(TwoPrograms(before, after)))
 
 
-@pytest.mark.parametrize("sanitizer", SUPPORTED)
+@pytest.mark.parametrize("sanitizer", sample(SUPPORTED, 2))
 def test_findings_of_a_sanitizer(sanitizer):
     wrong, kind = WRONG[sanitizer]
     (error,) = errors_of(sanitizer, RIGHT, wrong)
@@ -84,7 +85,7 @@ def test_older_llvm_cannot_check_bounds(monkeypatch, tmp_path):
 def test_program_changed_by_passes():
     with compiler_gym.make("llvm-v0") as env:
         program = env.datasets.benchmark(kernel_uri("sha256"))
-        sanitizers = [name for name in SUPPORTED if name != "thread"]
+        sanitizers = sample([name for name in SUPPORTED if name != "thread"], 1)
         sanitized = with_sanitizers(program, sanitizers)
         added = len(sanitized.validation_callbacks()) - len(program.validation_callbacks())
         assert added == len(sanitizers)

@@ -5,20 +5,6 @@ import pytest
 from compiler_gym.envs.llvm import specs
 
 
-def test_documented_positions():
-    assert len(set(specs.AUTOPHASE_FEATURE_NAMES)) == 56
-    assert len(set(specs.INST_COUNT_FEATURE_NAMES)) == 70
-
-    autophase = specs.AUTOPHASE_FEATURE_NAMES
-    assert autophase[0] == "BBNumArgsHi"
-    assert autophase[51] == "TotalInsts"
-    assert autophase[55] == "testUnary"
-    inst_count = specs.INST_COUNT_FEATURE_NAMES
-    assert inst_count[:4] == ("TotalInsts", "TotalBlocks", "TotalFuncs", "Ret")
-    assert inst_count[49:52] == ("PtrToInt", "IntToPtr", "BitCast")
-    assert inst_count[69] == "Freeze"
-
-
 def test_spaces_are_those_of_the_environment(env):
     assert [space.value for space in specs.observation_spaces] == list(env.observation.spaces)
     assert [space.name for space in specs.observation_spaces] == list(env.observation.spaces)

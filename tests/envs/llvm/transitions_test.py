@@ -12,7 +12,7 @@ from tests.envs.llvm.kernel_programs import kernel_uri
 
 pytestmark = pytest.mark.timeout(effort(300, 3600))
 
-EPISODES = effort(60, 2000)
+EPISODES = effort(25, 2000)
 STEPS = 12
 SPACES = {"observation_space": "Autophase", "reward_space": "IrInstructionCountOz"}
 

@@ -7,6 +7,7 @@ import pytest
 from compiler_gym.datasets import Benchmark
 from compiler_gym.envs.mlir import MlirEnv
 from compiler_gym.errors import BenchmarkInitError, ServiceError
+from tests.effort import IS_LONG
 from tests.envs.mlir.kernels import MATMUL, kernel
 
 FOREVER = """
@@ -62,6 +63,7 @@ def test_invalid_kernel(env, benchmark, reason):
         env.reset(benchmark=benchmark)
 
 
+@pytest.mark.skipif(not IS_LONG, reason="the long form; ChildProcessTest.Hang has a short limit")
 def test_endless_loop(env):
     # On a busy machine, more by the clock.
     errors = (BenchmarkInitError, ValueError, ServiceError)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from compiler_gym.datasets import PARTS
-from compiler_gym.envs.llvm.datasets import CsmithBenchmark, CsmithDataset, LlvmStressDataset
+from compiler_gym.envs.llvm.datasets import CsmithDataset, LlvmStressDataset
 from compiler_gym.envs.llvm.datasets.generators import SEEDS
 from compiler_gym.errors import EnvironmentNotSupported
 
@@ -43,21 +43,10 @@ def test_invalid_seed(dataset, path):
         dataset.benchmark(uri)
 
 
-@pytest.mark.parametrize("seed", [-1, SEEDS])
-def test_seeds_out_of_range(dataset, seed):
-    with pytest.raises(ValueError, match=f"0 to {SEEDS - 1}, not {seed}"):
-        dataset.benchmark_from_seed(seed)
-
-
 def test_membership_does_not_generate_the_program(dataset, monkeypatch):
     monkeypatch.setattr(type(dataset), "_make", None)
     assert f"{dataset.name}/{SEEDS - 1}" in dataset
     assert f"{dataset.name}/0" in dataset
-
-
-def test_csmith_benchmarks_have_a_class():
-    assert CsmithDataset().benchmark_class is CsmithBenchmark
-    assert type(CsmithDataset().benchmark_from_seed(1)) is CsmithBenchmark
 
 
 def test_without_csmith(monkeypatch, tmp_path):

@@ -118,11 +118,6 @@ def test_prefetch(make, mirror, part):
         dataset.prefetch("dev")
 
 
-def test_prefetch_without_network(make):
-    with pytest.raises(DatasetInitError, match=r"first-1\.0\.tar\.gz"):
-        make(is_there=False).prefetch("train")
-
-
 def test_unknown_files(make):
     with pytest.raises(LookupError, match=f"{NAME}/first/src/one.c"):
         make().benchmark(f"{NAME}/first/src/ona.c")

@@ -7,7 +7,7 @@ import pytest
 from compiler_gym.datasets import PARTS
 from compiler_gym.envs.llvm.benchmarks.validation import ProgramValidator
 from compiler_gym.envs.llvm.datasets import OpenSourceDataset, ProgramsDataset
-from compiler_gym.errors import BenchmarkInitError, DatasetInitError
+from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.util import llvm_tools
 
 NAME = "benchmark://programs-v0"
@@ -144,12 +144,6 @@ def test_unavailable_programs(make):
         dataset.benchmark(f"{NAME}/greet?dataset=2")
     with pytest.raises(BenchmarkInitError, match="'missing'"):
         dataset.benchmark(f"{NAME}/broken")
-
-
-def test_without_network(make):
-    dataset = make(is_there=False)
-    with pytest.raises(DatasetInitError, match=r"tools-1\.0\.tar\.gz"):
-        dataset.install()
 
 
 def test_bitcode_is_that_of_the_facts(make, monkeypatch):

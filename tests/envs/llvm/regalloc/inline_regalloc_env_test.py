@@ -1,6 +1,5 @@
 import pickle
 
-import gymnasium
 import numpy as np
 import pytest
 
@@ -82,12 +81,3 @@ def test_forks_and_saved_states_are_the_same(env):
     result = env.validate()
     assert result.okay(), result
     assert result.benchmark_semantics_validated
-
-
-def test_gymnasium():
-    env = gymnasium.make(ID)
-    observation, info = env.reset(seed=1)
-    assert observation in env.observation_space
-    *_, info = env.step(env.action_space.sample(info["action_mask"].astype(np.int8)))
-    assert info["action_mask"].shape == (36,)
-    env.close()

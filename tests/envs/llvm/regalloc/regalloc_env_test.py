@@ -2,7 +2,6 @@ import pickle
 import re
 import subprocess
 
-import gymnasium
 import numpy as np
 import pytest
 
@@ -181,29 +180,6 @@ def test_runs(env):
         assert len(fork.observation["Runtime"]) == 2
     # The build is not the one that the fork has removed.
     assert len(env.observation["Runtime"]) == 2
-
-
-PRIORITIES = {"action_space": "Priorities", "observation_space": "PriorityFeatures"}
-
-
-@pytest.mark.parametrize(("spaces", "actions"), [({}, 34), (PRIORITIES, 5)])
-def test_gymnasium(spaces, actions):
-    env = gymnasium.make(ID, **spaces)
-    observation, info = env.reset(seed=1)
-    assert observation in env.observation_space
-    assert info["action_mask"].any()
-    *_, info = env.step(env.action_space.sample(info["action_mask"].astype(np.int8)))
-    assert info["action_mask"].shape == (actions,)
-    env.close()
-
-
-def test_several_at_once():
-    with compiler_gym.make_vec(ID, 2, benchmark=LZSS) as envs:
-        observations, infos = envs.reset()
-        assert infos["action_mask"].shape == (2, 34)
-        assert observations.shape == (2, *envs.single_observation_space.shape)
-        _, rewards, *_ = envs.step([33, 33])
-        assert rewards.tolist() == [0, 0]
 
 
 def test_a_service_that_plays_another_game():

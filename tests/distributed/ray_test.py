@@ -24,12 +24,15 @@ from compiler_gym.distributed.rows import fingerprint, read_table, schema_of
 from compiler_gym.leaderboard.llvm_instcount import evaluate_on_pool, read_results
 from compiler_gym.tuning.policy_training.laboratory import Laboratory
 from tests.distributed.tasks import Deadly, Failing, Square, WhoAmI
-from tests.effort import effort
+from tests.effort import IS_LONG, effort
 
-_EPISODES = effort(120, 2000)
+_EPISODES = effort(60, 2000)
 _STORE_BYTES = 80 << 20
 _LIMITS = Limits(start_seconds=300)
 _KERNEL = "benchmark://kernels-v0/checksums"
+
+# Quick runs try two of the commands, of which one returns programs and one returns verdicts.
+_another_command = pytest.mark.skipif(not IS_LONG, reason="the long form tries each command")
 
 
 @pytest.fixture(scope="module", name="cluster")
@@ -205,6 +208,7 @@ def test_search_on_nodes(command, tmp_path):
     assert sorted(os.listdir(tmp_path / "optimised")) == ["program.c.bc", "program.c.input.bc"]
 
 
+@_another_command
 def test_record_and_eval_on_nodes(command, tmp_path):
     words = ("program.c", "--episodes", "3", "--steps", "2", "--ray", "auto", "--json")
     report = command("record", *words)
@@ -223,6 +227,7 @@ def test_hunt_on_nodes(command, tmp_path):
     assert report["findings"] == []
 
 
+@_another_command
 def test_optimize_a_project_on_nodes(command, tmp_path):
     entry = {"directory": str(tmp_path), "file": "program.c", "command": "cc -c program.c"}
     (tmp_path / "compile_commands.json").write_text(json.dumps([entry]))

@@ -12,6 +12,7 @@ from compiler_gym.datasets import Benchmark
 from compiler_gym.service import ClientServiceCompilerEnv
 from compiler_gym.util.runfiles_path import runfiles_path
 from tests.document_code import code_blocks
+from tests.effort import IS_LONG
 
 PAGE = "docs/guides/your-own-compiler.md"
 VERSION = runfiles_path("VERSION").read_text().strip()
@@ -119,6 +120,7 @@ def installed_rules(folder: Path) -> list[str]:
     return [f"--override_repository={name}={place}" for name, place in places.items()]
 
 
+@pytest.mark.skipif(not IS_LONG, reason="the long form: Bazel starts from nothing")
 def test_bazel(folder):
     write_files(folder, "WORKSPACE", "BUILD")
     bazel = ["bazel", "--batch", f"--output_user_root={folder / 'bazel'}", "--nohome_rc"]

@@ -71,26 +71,6 @@ class SubprocessTest : public ::testing::Test {
   const fs::path directory_;
 };
 
-TEST_F(SubprocessTest, AccessorsDescribeTheCommand) {
-  Command command;
-  command.add_argument("cc");
-  command.add_argument("-c");
-  command.set_timeout_seconds(7);
-  (*command.mutable_env())["A"] = "b";
-  command.add_infile("in.c");
-  command.add_outfile("out.o");
-  const LocalShellCommand shellCommand(command);
-  EXPECT_EQ(shellCommand.commandline(), "cc -c");
-  EXPECT_EQ(shellCommand.arguments(), (std::vector<std::string>{"cc", "-c"}));
-  EXPECT_EQ(shellCommand.timeout(), std::chrono::seconds(7));
-  EXPECT_EQ(shellCommand.timeoutSeconds(), 7);
-  EXPECT_EQ(shellCommand.env().at("A"), "b");
-  EXPECT_EQ(shellCommand.infiles(), std::vector<fs::path>{"in.c"});
-  EXPECT_EQ(shellCommand.outfiles(), std::vector<fs::path>{"out.o"});
-  EXPECT_EQ(shellCommand.proto().SerializeAsString(), command.SerializeAsString());
-  EXPECT_FALSE(shellCommand.empty());
-}
-
 TEST_F(SubprocessTest, DefaultsOfAnEmptyCommand) {
   Command command;
   EXPECT_TRUE(LocalShellCommand(command).empty());
@@ -140,12 +120,6 @@ TEST_F(SubprocessTest, NonZeroExit) {
   EXPECT_EQ(status.error_code(), StatusCode::INTERNAL);
   EXPECT_THAT(status.error_message(),
               AllOf(HasSubstr("exit code 3"), HasSubstr("\nreason\n"), HasSubstr("exit 3")));
-}
-
-TEST_F(SubprocessTest, UnknownProgram) {
-  const Status status = LocalShellCommand(shell("no-such-program-anywhere")).checkCall();
-  EXPECT_EQ(status.error_code(), StatusCode::INTERNAL);
-  EXPECT_THAT(status.error_message(), HasSubstr("not found"));
 }
 
 TEST_F(SubprocessTest, EndBySignal) {

@@ -89,14 +89,6 @@ class ConcurrencyTest : public ::testing::Test {
   const ToyClient client_;
 };
 
-TEST_F(ConcurrencyTest, NobodyWaitsForAStepOfAnotherSession) {
-  const int64_t session = client_.startOn("go");
-  auto step = hangingStep(session);
-  expectServiceResponds();
-  EXPECT_TRUE(client_.end(session).ok());
-  expectGone(step.get());
-}
-
 TEST_F(ConcurrencyTest, NobodyWaitsForTheStartOfAnotherSession) {
   auto start = waitingStart(0);
   awaitAsleep(1);
@@ -104,27 +96,6 @@ TEST_F(ConcurrencyTest, NobodyWaitsForTheStartOfAnotherSession) {
   release();
   EXPECT_GE(start.get(), 0);
   EXPECT_EQ(service_.sessionCount(), 1);
-}
-
-TEST_F(ConcurrencyTest, StepsOfOneSessionAreSerialised) {
-  constexpr int kThreads = 4;
-  constexpr int kSteps = 250;
-  const int64_t session = client_.startOn("");
-  std::vector<std::thread> threads;
-  for (int i = 0; i < kThreads; ++i) {
-    threads.emplace_back([this, session] {
-      int64_t previous = 0;
-      for (int step = 0; step < kSteps; ++step) {
-        const auto answer = client_.step(session, {"append-a"}, {toy::kLength});
-        ASSERT_THAT(answer.status, IsOk());
-        EXPECT_GT(answer.reply.observation(0).int64_value(), previous);
-        previous = answer.reply.observation(0).int64_value();
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(client_.step(session, {}, {toy::kLength}).reply.observation(0).int64_value(),
-            kThreads * kSteps);
 }
 
 TEST_F(ConcurrencyTest, RequestsOfAnEndedSessionAreTold) {

@@ -64,23 +64,6 @@ class LeaseTest : public IsolatedServiceTest {
   }
 };
 
-TEST_F(LeaseTest, SessionsAndForksEndWithTheirLease) {
-  start();
-  const int64_t other = client().startOn("other");
-  int64_t session = -1;
-  int64_t fork = -1;
-  {
-    const Lease lease(port_);
-    EXPECT_GT(lease.id(), 0);
-    session = startWith(lease.id()).reply.session_id();
-    fork = client().fork(session).reply.session_id();
-    EXPECT_EQ(client().textOf(fork), "abc");
-  }
-  EXPECT_TRUE(eventually([&] { return !isThere(session) && !isThere(fork); }));
-  EXPECT_EQ(client().textOf(other), "other");
-  EXPECT_EQ(client().end(other).reply.remaining_sessions(), 0);
-}
-
 TEST_F(LeaseTest, OfTheDirectChannelEndsWithItsConnection) {
   start();
   Channel holder = connectTo(directSocketOf(port_));

@@ -28,6 +28,7 @@
 #include "compiler_gym/service/runtime/server/isolation/ForkServerProcess.h"
 #include "compiler_gym/util/FileDescriptor.h"
 #include "compiler_gym/util/GrpcStatusMacros.h"
+#include "tests/Effort.h"
 #include "tests/service/runtime/CompilerGymService.h"
 #include "tests/service/runtime/ToyClient.h"
 
@@ -349,7 +350,7 @@ TEST_P(OwningSessionTest, OriginalOutlivesItsCopies) {
 // In a copy of a process in which another thread held a lock of the allocator, it is held for ever.
 TEST_P(OwningSessionTest, CopiesCanAllocateDespiteThreads) {
   const int64_t original = start(GetParam());
-  for (int i = 0; i < 50; ++i) {
+  for (int i = 0; i < effort(12, 50); ++i) {
     const auto forked = client_.fork(original);
     ASSERT_THAT(forked.status, IsOk());
     const std::string number = std::to_string(i + 1);

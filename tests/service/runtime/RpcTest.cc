@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "compiler_gym/service/runtime/server/access/ServiceServer.h"
-#include "compiler_gym/util/Version.h"
 #include "tests/service/runtime/CompilerGymService.h"
 #include "tests/service/runtime/ToyClient.h"
 #include "tests/service/runtime/ToyForkServer.h"
@@ -21,7 +20,6 @@ namespace {
 
 namespace fs = boost::filesystem;
 using grpc::StatusCode;
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using toy::makeBenchmark;
 using toy::ToyClient;
@@ -45,7 +43,6 @@ class CompilerGymServiceTest : public ::testing::TestWithParam<Setting> {
   }
 
   const ToyClient& client() const { return *client_; }
-  BenchmarkCache& benchmarks() { return service_.benchmarks(); }
 
  private:
   CompilerGymService<toy::ToySession> service_;
@@ -58,30 +55,12 @@ INSTANTIATE_TEST_SUITE_P(Settings, CompilerGymServiceTest,
                            return info.param == Setting::kCalls ? "Calls" : "Grpc";
                          });
 
-TEST_P(CompilerGymServiceTest, GetVersion) {
-  const auto answer = client().getVersion();
-  ASSERT_THAT(answer.status, IsOk());
-  EXPECT_EQ(answer.reply.service_version(), util::kVersion);
-  EXPECT_EQ(answer.reply.compiler_version(), "toy 1.0");
-}
-
 // The compiler judges whether a name is enough.
 TEST_P(CompilerGymServiceTest, NameWithoutAProgram) {
   const Benchmark benchmark = makeBenchmark("benchmark://user-v0/name");
   EXPECT_THAT(client().start(benchmark).message(), HasSubstr("Benchmark not found"));
   ASSERT_TRUE(client().add({benchmark}).ok());
   EXPECT_THAT(client().start(benchmark).message(), HasSubstr("Cannot read the program"));
-}
-
-TEST_P(CompilerGymServiceTest, RepeatedObservationIsComputedOnce) {
-  const int64_t session = client().startOn("abc");
-  const auto answer =
-      client().step(session, {}, {toy::kCounter, toy::kLength, toy::kCounter, toy::kCounter});
-  ASSERT_THAT(answer.status, IsOk());
-  std::vector<int64_t> values;
-  for (const Event& event : answer.reply.observation()) values.push_back(event.int64_value());
-  EXPECT_THAT(values, ElementsAre(1, 3, 1, 1));
-  EXPECT_EQ(client().step(session, {}, {toy::kCounter}).reply.observation(0).int64_value(), 2);
 }
 
 TEST_P(CompilerGymServiceTest, EndOfStepComesAfterTheObservationsOfEachStep) {
@@ -157,27 +136,6 @@ TEST_P(CompilerGymServiceTest, ParameterThatBreaksTheProgramEndsTheUseOfTheSessi
   EXPECT_THAT(client().step(session, {"reverse"}, {toy::kText}).status,
               IsError(StatusCode::DATA_LOSS, "cannot continue after an earlier failure"));
   EXPECT_TRUE(client().end(session).ok());
-}
-
-constexpr char kSetMaxSize[] = "service.benchmark_cache.set_max_size_in_bytes";
-constexpr char kGetMaxSize[] = "service.benchmark_cache.get_max_size_in_bytes";
-constexpr char kGetSize[] = "service.benchmark_cache.get_size_in_bytes";
-
-TEST_P(CompilerGymServiceTest, CacheSizeParameters) {
-  const int64_t session = client().startOn("abc");
-  const size_t size = benchmarks().sizeInBytes();
-  ASSERT_GT(size, 0);
-  EXPECT_THAT(client().send(session, {{kGetSize, ""}}).reply.reply(),
-              ElementsAre(std::to_string(size)));
-  // More than 32 bits.
-  EXPECT_THAT(
-      client().send(session, {{kSetMaxSize, "5000000000"}, {kGetMaxSize, ""}}).reply.reply(),
-      ElementsAre("5000000000", "5000000000"));
-  EXPECT_EQ(benchmarks().size(), 1);
-  EXPECT_THAT(client().send(session, {{kSetMaxSize, "1"}, {kGetSize, ""}}).reply.reply(),
-              ElementsAre("1", "0"));
-  EXPECT_EQ(benchmarks().size(), 0);
-  EXPECT_EQ(client().textOf(session), "abc");
 }
 
 // Implements no more than a session must.

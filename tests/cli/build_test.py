@@ -19,7 +19,7 @@ from compiler_gym.util import llvm_tools
 from tests.cli.conftest import UNIT, command
 from tests.processes import descendants, is_running, wait_until
 
-UNITS = 4
+UNITS = 3
 
 _MAKEFILE = """
 OBJECTS = $(patsubst %.c,%.o,$(wildcard *.c))
@@ -34,7 +34,7 @@ program: $(OBJECTS)
 @pytest.fixture(name="folder")
 def fixture_folder(environment):
     """A program of several units, and its output in a file."""
-    calls = [f"unit_{number % UNITS}({number})" for number in range(2 * UNITS)]
+    calls = [f"unit_{number % UNITS}({number})" for number in range(3 * UNITS)]
     for number in range(UNITS):
         (environment / f"unit{number}.c").write_text(UNIT.replace("NUMBER", str(number)))
     declarations = "".join(f"unsigned unit_{number}(unsigned);\n" for number in range(UNITS))
@@ -100,7 +100,7 @@ def test_no_linked_file_becomes_larger(run, folder):
         "program: $(patsubst %.cc,%.o,$(wildcard *.cc))\n\t$(CXX) $^ -o $@\n"
         "%.o: %.cc\n\t$(CXX) -Oz -c $< -o $@\n"
     )
-    words = ("--evaluations", "4", "--jobs", "2", "--drop-weak-symbols", "--json")
+    words = ("--evaluations", "2", "--jobs", "2", "--drop-weak-symbols", "--json")
     done = run("build", *words, "--", "make", "-B")
     result = json.loads(done.stdout)
     (linked,) = result["linked"]
@@ -123,7 +123,7 @@ def test_moved_object_files_become_smaller(run, environment, monkeypatch):
         "%.lo: %.c\n\tmkdir -p new && $(CC) $(CFLAGS) -MD -c $< -o new/x.o && mv new/x.o $@\n"
         "gone: gone.c\n\t$(CC) $(CFLAGS) -c $< && rm gone.o && touch gone\n"
     )
-    done = run("build", "--evaluations", "12", "--json", "--", "make")
+    done = run("build", "--evaluations", "8", "--json", "--", "make")
     assert "removes their object files: gone.c" in done.stderr
     units = {each["unit"]: each for each in json.loads(done.stdout)["units"]}
     assert sorted(units) == ["also.c", "here.c", "moved.c"]
@@ -148,10 +148,10 @@ def test_variables_that_a_makefile_exports(run, folder):
         f"export COMPILER_GYM_EVALUATIONS = 1\nexport COMPILER_GYM_LOCK = {own}\n"
         "unit1.o: unit1.c\n\t$(CC) $$CFLAGS -c $<\n"
     )
-    run("build", "--evaluations", "12", "--lock", "size.lock", "--", "make", "-B", "unit1.o")
+    run("build", "--evaluations", "8", "--lock", "size.lock", "--", "make", "-B", "unit1.o")
     (unit,) = json.loads((folder / "size.lock").read_text())["units"]
     # The build's own settings hold, and its lock file, also in the second build.
-    assert unit["evaluations"] == 12 and not own.exists()
+    assert unit["evaluations"] == 8 and not own.exists()
     assert unit["objective"] == "text" and unit["after"] < unit["before"]
     assert read_object(folder / "unit1.o").text == unit["after"]
     # A mistyped one is an error there, too.
@@ -171,7 +171,7 @@ def fixture_planted(folder, monkeypatch):
         if path.name != "clang":
             (folder / "prefix" / "bin" / path.name).symlink_to(path)
     (folder / "wrong.txt").write_text(
-        "unsigned unit_3(unsigned x) { return x; }\nunsigned more_3(unsigned x) { return x; }\n"
+        "unsigned unit_2(unsigned x) { return x; }\nunsigned more_2(unsigned x) { return x; }\n"
     )
     script = folder / "prefix" / "bin" / "clang"
     wrong = f"{llvm_tools.clang_path()} -Oz -x c -c {folder}/wrong.txt -o"
@@ -179,7 +179,7 @@ def fixture_planted(folder, monkeypatch):
     script.write_text(
         '#!/bin/sh\ncase "$*" in *-disable-lsr*.bc*-o*)\n  for word; do\n'
         '    [ "$last" = -o ] && output=$word; last=$word\n'
-        '    case "$word" in *.bc) grep -q more_3 "$word" && is_wrong=1;; esac\n  done\n'
+        '    case "$word" in *.bc) grep -q more_2 "$word" && is_wrong=1;; esac\n  done\n'
         f'  [ "$is_wrong" ] && exec {wrong} "$output" -fstack-size-section;;\n'
         f'esac\nexec {llvm_tools.clang_path()} "$@"\n'
     )
@@ -192,7 +192,7 @@ def fixture_planted(folder, monkeypatch):
 def test_a_unit_that_makes_the_program_larger_is_taken_back(run, planted, link):
     # The object file is smaller, but what it calls is in an archive that is not linked otherwise.
     (planted / "big.txt").write_text(
-        "char table[5000] = {1};\n" + (planted / "unit3.c").read_text().replace("_3", "_big")
+        "char table[5000] = {1};\n" + (planted / "unit2.c").read_text().replace("_2", "_big")
     )
     big = [llvm_tools.clang_path(), "-Oz", "-x", "c", "-c", "big.txt", "-o", "big.obj"]
     subprocess.run(big, check=True)
@@ -200,14 +200,14 @@ def test_a_unit_that_makes_the_program_larger_is_taken_back(run, planted, link):
     (planted / "wrong.txt").write_text(
         "".join(
             f"unsigned {name}_big(unsigned);\n"
-            f"unsigned {name}_3(unsigned x) {{ return {name}_big(x); }}\n"
+            f"unsigned {name}_2(unsigned x) {{ return {name}_big(x); }}\n"
             for name in ("unit", "more")
         )
     )
     (planted / "Makefile").write_text(
         "program: main.o unit0.o libunits.a\n\techo >> builds\n"
         f"\t{link} main.o unit0.o -L. -lunits libbig.a -o $@\n"
-        "libunits.a: unit1.o unit2.o unit3.o\n\tar rcs $@ $^\n"
+        "libunits.a: unit1.o unit2.o\n\tar rcs $@ $^\n"
         "%.o: %.c\n\t$(CC) -Oz -c $< -o $@\n"
     )
     done = run("build", "--evaluations", "3", *CHECK, *MAKE)
@@ -216,8 +216,8 @@ def test_a_unit_that_makes_the_program_larger_is_taken_back(run, planted, link):
     builds = (planted / "builds").read_text().count("\n")
     assert builds == 3 if link == "$(CC)" else builds > 3
     assert "program would be larger, or lose exported symbols: looking" in done.stderr
-    assert "taking clang's object files of unit3.c\n" in done.stderr
-    said = "As clang makes it, since a linked file is larger otherwise: unit3.c"
+    assert "taking clang's object files of unit2.c\n" in done.stderr
+    said = "As clang makes it, since a linked file is larger otherwise: unit2.c"
     assert said in done.stdout.splitlines() and done.stdout.endswith("Check: passed.\n")
     first, heads, row, *_ = done.stdout.splitlines()
     assert first.startswith("Bytes of linked files") and heads.startswith("linked ")
@@ -248,7 +248,7 @@ def test_exported_weak_symbols(run, environment, options):
         "library.so: library.o\n\t$(CXX) -shared $< -o $@\n"
         "library.o: library.cc\n\t$(CXX) -Oz -fPIC -fno-exceptions -c $<\n"
     )
-    done = run("build", "--evaluations", "12", "--json", *options, "--", "make", "-B")
+    done = run("build", "--evaluations", "6", "--json", *options, "--", "make", "-B")
     (linked,) = json.loads(done.stdout)["linked"]
     assert linked["loaded"] < linked["loaded_before"]
     if options:
@@ -259,22 +259,22 @@ def test_exported_weak_symbols(run, environment, options):
 
 def test_a_planted_miscompile_is_found(run, planted, monkeypatch):
     done = run("build", "--evaluations", "3", "--lock", "size.lock", *CHECK, *MAKE)
-    assert "it fails with unit3.c: looking for decisions" in done.stderr
-    said = "Left out of unit3.c, as the check fails with it: options: -disable-lsr"
+    assert "it fails with unit2.c: looking for decisions" in done.stderr
+    said = "Left out of unit2.c, as the check fails with it: options: -disable-lsr"
     assert said in done.stdout.splitlines() and done.stdout.count("Left out") == 1
     assert done.stdout.endswith("Check: passed.\n")
     units = json.loads((planted / "size.lock").read_text())["units"]
     left_out = {each["source"]: each["left_out"] for each in units if each["left_out"]}
-    assert left_out == {"unit3.c": ["options: -disable-lsr"]}
+    assert left_out == {"unit2.c": ["options: -disable-lsr"]}
     assert printed() == (planted / "expected").read_text()
     # Builds without the lock file neither use the wrong result again nor find another like it.
-    cc = (compilers()["CC"], "-Oz", "-c", "unit3.c", "-o")
+    cc = (compilers()["CC"], "-Oz", "-c", "unit2.c", "-o")
     monkeypatch.setenv("COMPILER_GYM_LOG", "log")
     monkeypatch.setenv("COMPILER_GYM_EVALUATIONS", "9")
     for kind in ("search", "kept"):
         subprocess.run([*cc, "again.o"], check=True)
         assert read_log(planted / "log")[-1].kind == kind
-        objects = {*planted.glob("[mu]*.o")} - {planted / "unit3.o"} | {planted / "again.o"}
+        objects = {*planted.glob("[mu]*.o")} - {planted / "unit2.o"} | {planted / "again.o"}
         subprocess.run([llvm_tools.clang_path(), *sorted(objects), "-o", "again"], check=True)
         assert printed("./again") == (planted / "expected").read_text()
     # The lock file alone makes the same, which is right.
@@ -321,7 +321,7 @@ def test_programs_of_a_check_are_not_searched(run, folder, monkeypatch):
 
 def test_an_interrupt_of_the_program_alone_ends_the_check(folder):
     check = "touch started; sleep 1000 & sleep 1000"
-    words = command("build", "--check", check, "--", "make", "unit1.o")
+    words = command("build", "--evaluations", "1", "--check", check, "--", "make", "unit1.o")
     process = subprocess.Popen(words, start_new_session=True, stderr=subprocess.PIPE)
     wait_until((folder / "started").exists)
     started = descendants(process.pid)

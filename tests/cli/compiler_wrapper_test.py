@@ -99,6 +99,7 @@ def test_units_become_smaller_once(folder):
 
 
 def test_edited_unit_starts_from_its_former_version(folder, monkeypatch):
+    monkeypatch.setenv("COMPILER_GYM_EVALUATIONS", "2")
     compile("-Oz", "-c", "unit.c")
     (folder / "unit.c").write_text(_SOURCE.replace("x * 5", "x * 6"))
     compile("-Oz", "-c", "unit.c", "-o", "unit.o")
@@ -209,7 +210,7 @@ def compiled(name="unit.o"):
 
 
 def test_equal_bytes_with_any_number_of_jobs_in_two_caches(folder, monkeypatch):
-    monkeypatch.setenv("COMPILER_GYM_EVALUATIONS", effort("8", "30"))
+    monkeypatch.setenv("COMPILER_GYM_EVALUATIONS", effort("4", "30"))
     results = set()
     with served_slots(3, folder) as served:
         for cache, makeflags in (("one", ""), ("two", served.makeflags)):
@@ -294,7 +295,7 @@ def test_exclusions(folder, monkeypatch):
         "".join(_CALLS.replace("NAME", each).replace("both", f"{each}_2") for each in _NAMES)
     )
     (folder / "names").write_text("second\n")
-    monkeypatch.setenv("COMPILER_GYM_EVALUATIONS", "8")
+    monkeypatch.setenv("COMPILER_GYM_EVALUATIONS", "4")
     clang("-Oz", "-c", "unit.c", "-o", "clang.o")
 
     def changed(**variables):
@@ -387,6 +388,7 @@ def test_a_source_that_changes_is_left_as_clang_made_it(folder, monkeypatch):
 
 def test_log_that_cannot_be_written(folder, monkeypatch):
     monkeypatch.setenv("COMPILER_GYM_LOG", "none/log")
+    monkeypatch.setenv("COMPILER_GYM_EVALUATIONS", "1")
     for level in ("-O2", "-Oz"):
         done = compile(level, "-c", "unit.c", "-o", f"unit{level}.o")
         (line,) = done.stderr.splitlines()
@@ -395,6 +397,7 @@ def test_log_that_cannot_be_written(folder, monkeypatch):
 
 
 def test_names_that_are_not_utf8(folder, monkeypatch):
+    monkeypatch.setenv("COMPILER_GYM_EVALUATIONS", "1")
     name = os.fsdecode(b"caf\xe9")
     shutil.copy("unit.c", f"{name}.c")
     words = ("--lock", "size.lock", "-Oz", "-c", f"{name}.c", "-o", f"{name}.o")

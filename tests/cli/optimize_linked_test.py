@@ -5,7 +5,7 @@ import re
 
 
 def test_a_linked_program_becomes_smaller(run, environment):
-    words = ("--objective", "linked", "--evaluations", "4", "--html", "page.html")
+    words = ("--objective", "linked", "--evaluations", "2", "--html", "page.html")
     done = run("optimize", "sorting", *words)
     said = r"sorting\.o: (\d+) bytes linked, [1-9][\d.]*% smaller than the (\d+)"
     after, before = map(int, re.match(said, done.stdout).groups())
@@ -20,7 +20,7 @@ def test_parts_of_a_linked_program(run, environment):
     (environment / "f.c").write_text(
         "int f(int n) { int s = 0; while (n-- > 0) s += n * s ^ 5; return s; }\n"
     )
-    parts = ("optimize", "main.c", "f.c", "--objective", "linked", "--evaluations", "9")
+    parts = ("optimize", "main.c", "f.c", "--objective", "linked", "--evaluations", "2")
     done = run(*parts, "-o", "made", "--link", "clang-22 {} -static-pie -o $PROGRAM")
     than = r"(as many as those|[\d.]+% less than the \d+) of clang -Oz\."
     assert re.search(rf"^The program has \d+ bytes of text and data, {than}$", done.stdout, re.M)

@@ -59,7 +59,7 @@ def test_local_search_of_inlining():
 @pytest.mark.parametrize("budget", [["24"], ["8", "--action-space", "Priorities"]])
 def test_local_search_of_register_allocation(budget):
     """Answers other than LLVM's make the code smaller than -Oz does."""
-    program = ["--benchmark", "benchmark://kernels-v0/lzss"]
+    program = ["--benchmark", "benchmark://kernels-v0/checksums"]
     last = run("regalloc_search", *program, "--budget", *budget).splitlines()[-1]
     total = re.fullmatch(r"([\d.e+-]+) of ObjectTextSizeNorm in total: .*SpillCost.*", last)
     assert float(total[1]) > 0
@@ -68,8 +68,8 @@ def test_local_search_of_register_allocation(budget):
 def test_learning_to_inline():
     """No try makes a program larger, and what was learnt from one program is tried on another."""
     quick = {
-        "TRIES": (2, 4, 8),
-        "TRAINING": ["benchmark://kernels-v0/life"],
+        "TRIES": (1, 2, 4),
+        "TRAINING": ["benchmark://kernels-v0/base_codecs"],
         "HELD_BACK": ["benchmark://kernels-v0/nbody"],
     }
     smaller = effort(quick, {})

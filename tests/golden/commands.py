@@ -72,7 +72,7 @@ class Session:
         self._environment |= {"COLUMNS": "80", "PYTHONPATH": python_path}
         os.environ["PYTHONPATH"] = python_path
         self._interpreter = PreparedInterpreter(
-            "compiler_gym.cli.app", "compiler_gym.cli.optimize", "compiler_gym.envs.llvm"
+            "compiler_gym.cli.app", "compiler_gym.cli.optimize_several", "compiler_gym.envs.llvm"
         )
         for name, text in _FILES.items():
             path = self._folder / name

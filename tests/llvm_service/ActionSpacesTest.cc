@@ -195,34 +195,6 @@ TEST(ActionSpacesTest, EveryActionHasADescriptionOfItsOwn) {
   }
 }
 
-const Action& legacyAction(const std::string& name) {
-  const std::vector<Action>& actions = builtinSpaces().find("Legacy124")->actions;
-  return *llvm::find_if(actions, [&](const Action& action) { return action.name == name; });
-}
-
-TEST(LegacyActionsTest, KeepTheirIndices) {
-  const std::vector<Action>& actions = builtinSpaces().find("Legacy124")->actions;
-  ASSERT_EQ(actions.size(), 124U);
-  EXPECT_EQ(actions[0].name, "add-discriminators");
-  EXPECT_EQ(actions[39].name, "gvn");
-  EXPECT_EQ(actions[103].name, "mem2reg");
-  EXPECT_EQ(actions[123].name, "mergereturn");
-  EXPECT_EQ(legacyAction("functionattrs").pipeline, "cgscc(function-attrs)");
-  EXPECT_EQ(legacyAction("licm").pipeline, "function(loop-mssa(licm))");
-  EXPECT_EQ(legacyAction("constprop").pipeline, legacyAction("instsimplify").pipeline);
-}
-
-TEST(LegacyActionsTest, RemovedAndUnsafePassesDoNothingAndSayWhy) {
-  for (const char* name : {"barrier", "loop-reroll", "prune-eh"}) {
-    EXPECT_EQ(legacyAction(name).pipeline, "") << name;
-    EXPECT_THAT(legacyAction(name).description, ::testing::HasSubstr("no such pass any more"));
-  }
-  for (const char* name : {"attributor", "newgvn", "gvn-hoist", "lowerinvoke"}) {
-    EXPECT_EQ(legacyAction(name).pipeline, "") << name;
-    EXPECT_THAT(legacyAction(name).description, ::testing::HasSubstr("the policy excludes it"));
-  }
-}
-
 TEST(LegacyActionsTest, PassesThatThisLlvmDoesNotHaveDoNothing) {
   const std::vector<Action> actions =
       makeLegacyActions(llvm::cantFail(Policy::parse("{}")), Descriptions::builtin(),

@@ -114,30 +114,5 @@ TEST(LexIrTest, JoinedWithSpacesItIsTheSameProgram) {
   EXPECT_EQ(withoutComments(printIr(*again.module)), withoutComments(ir));
 }
 
-// What comes after the lines about the file and the target.
-std::vector<std::string> lastFive(const Event& event, const std::string& field) {
-  const auto& values = event.event_dict().event().at(field).string_tensor().value();
-  return {std::prev(values.end(), 5), values.end()};
-}
-
-TEST(LexedIrObservationTest, HasFourVectors) {
-  const auto compilation = startCompilation("declare void @f()\n");
-  const Event event = observe(*compilation, "LexedIr");
-  const auto& fields = event.event_dict().event();
-  ASSERT_EQ(fields.size(), 4U);
-  const int count = fields.at("token_value").string_tensor().value_size();
-  ASSERT_GE(count, 5);
-  EXPECT_THAT(lastFive(event, "token_value"), ElementsAre("declare", "void", "@f", "(", ")"));
-  EXPECT_THAT(lastFive(event, "token_kind"),
-              ElementsAre("kw_declare", "Type", "GlobalVar", "lparen", "rparen"));
-  EXPECT_THAT(lastFive(event, "token_category"),
-              ElementsAre("keyword", "type", "strval", "keyword", "keyword"));
-  for (const char* field : {"token_kind", "token_category"}) {
-    EXPECT_EQ(fields.at(field).string_tensor().value_size(), count);
-  }
-  EXPECT_EQ(fields.at("token_id").int64_tensor().value_size(), count);
-  EXPECT_THAT(fields.at("token_id").int64_tensor().shape(), ElementsAre(count));
-}
-
 }  // namespace
 }  // namespace compiler_gym::llvm_service

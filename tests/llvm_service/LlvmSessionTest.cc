@@ -22,7 +22,6 @@ using grpc::StatusCode;
 
 // Indices of the action spaces.
 constexpr int kPassesAll = 0;
-constexpr int kLegacy124 = 2;
 constexpr int kPassesWithParameters = 1;
 
 class LlvmSessionTest : public ::testing::Test {
@@ -63,33 +62,6 @@ class LlvmSessionTest : public ::testing::Test {
   LlvmClient client_;
   std::mt19937 random_{20240229};
 };
-
-TEST_F(LlvmSessionTest, StepsChangeTheProgram) {
-  const int64_t session = start();
-  const int64_t before = client_.number(session, "IrInstructionCount");
-  EXPECT_TRUE(client_.step(session, {action("function(sroa)")}));
-  const int64_t after = client_.number(session, "IrInstructionCount");
-  EXPECT_LT(after, before);
-  EXPECT_FALSE(client_.step(session, {action("function(sroa)")}));
-  EXPECT_EQ(client_.number(session, "IrInstructionCount"), after);
-  EXPECT_EQ(client_.number(session, "IrInstructionCountO0"), before);
-}
-
-TEST_F(LlvmSessionTest, LegacyActionsWithoutAPassDoNothing) {
-  const int64_t session = client_.start(makeBenchmark(kernel("sha256")), kLegacy124);
-  const std::string before = client_.bitcode(session);
-  const int64_t barrier = client_.actionNumber(kLegacy124, "barrier");
-  EXPECT_EQ(barrier, 7);
-  EXPECT_FALSE(client_.step(session, {barrier}));
-  EXPECT_TRUE(client_.bitcode(session) == before);
-  EXPECT_TRUE(client_.step(session, {client_.actionNumber(kLegacy124, "sroa"), barrier}));
-  const int64_t fork = client_.fork(session);
-  EXPECT_TRUE(client_.bitcode(fork) == client_.bitcode(session));
-  for (const int64_t each : {session, fork}) {
-    const Event stats = client_.observe(each, "PassStats");
-    EXPECT_FALSE(stats.event_dict().event().at("changed").boolean_value()) << "It is of sroa";
-  }
-}
 
 // What changed is not looked for after each of the actions of a step. Observations are kept until
 // something changes.
@@ -158,24 +130,6 @@ TEST_F(LlvmSessionTest, RunsOnAProgramWithoutFunctions) {
     client_.step(session, {action});
   }
   EXPECT_EQ(client_.number(session, "IrInstructionCount"), 0);
-}
-
-TEST_F(LlvmSessionTest, AForkEqualsItsParent) {
-  for (const char* name : {"sha256", "regex", "matrix"}) {
-    for (int round = 0; round < effort(1, 4); ++round) {
-      const std::vector<int64_t> before = randomActions(15);
-      const std::vector<int64_t> after = randomActions(15);
-      const int64_t parent = start(name);
-      client_.step(parent, before);
-      const int64_t child = client_.fork(parent);
-      EXPECT_TRUE(client_.bitcode(child) == client_.bitcode(parent)) << namesOf(before);
-      for (const int64_t action : after) {
-        EXPECT_EQ(client_.step(parent, {action}), client_.step(child, {action}));
-        ASSERT_TRUE(client_.bitcode(child) == client_.bitcode(parent))
-            << namesOf({action}) << " of " << namesOf(after) << " after " << namesOf(before);
-      }
-    }
-  }
 }
 
 TEST_F(LlvmSessionTest, AForkHasTheParametersAndBaselineOfItsParent) {

@@ -70,20 +70,6 @@ TEST(ObservationListTest, ValuesAreInTheirSpaces) {
   }
 }
 
-TEST(IrObservationTest, IsTheModuleAsText) {
-  constexpr char kModule[] =
-      "target datalayout = "
-      "\"e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128\"\n"
-      "target triple = \"x86_64-pc-linux-gnu\"\n"
-      "\n"
-      "define i32 @f() {\n"
-      "  ret i32 5\n"
-      "}\n";
-  const auto compilation = startCompilation(kModule);
-  EXPECT_EQ(textOf(*compilation, "Ir"),
-            std::string("; ModuleID = '-'\nsource_filename = \"-\"\n") + kModule);
-}
-
 TEST(IrSha1ObservationTest, EqualsTheHashThatOptStores) {
   const TemporaryDirectory directory;
   const auto compilation = startCompilation(kernel("sorting"));
@@ -140,16 +126,6 @@ TEST(BitcodeFileObservationTest, SaysWhereItCannotWrite) {
   Event event;
   EXPECT_THAT(tryObserve(*compilation, "BitcodeFile", event),
               IsError(StatusCode::INTERNAL, "Cannot write " + missing.string()));
-}
-
-TEST(IrInstructionCountObservationTest, CountsAsInstCountDoes) {
-  for (const auto& [name, bitcode] : kernels()) {
-    const auto compilation = startCompilation(bitcode);
-    const int64_t count = numberOf(*compilation, "IrInstructionCount");
-    EXPECT_GT(count, 0) << name;
-    EXPECT_EQ(observe(*compilation, "InstCount").int64_tensor().value(0), count) << name;
-    EXPECT_EQ(numberOf(*compilation, "IrInstructionCountO0"), count) << name;
-  }
 }
 
 TEST(IrInstructionCountObservationTest, BaselinesOfASmallProgram) {

@@ -291,7 +291,7 @@ TEST_P(EachActionTest, AloneKeepsTheProgramValid) {
   EXPECT_EQ(report.complaints(), "");
 }
 
-INSTANTIATE_TEST_SUITE_P(Kernel, EachActionTest, ::testing::ValuesIn(sample(kernelNames(), 4)),
+INSTANTIATE_TEST_SUITE_P(Kernel, EachActionTest, ::testing::ValuesIn(sample(kernelNames(), 2)),
                          [](const auto& info) { return info.param; });
 
 TEST(OptEquivalenceCorpusTest, IsLargeEnough) {

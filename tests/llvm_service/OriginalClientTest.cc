@@ -107,13 +107,6 @@ INSTANTIATE_TEST_SUITE_P(Observation, OriginalClientTest, ::testing::ValuesIn(fa
 
 using OriginalClientSpacesTest = OriginalClientTest;
 
-TEST_F(OriginalClientSpacesTest, TheObservationsThatItKnowsComeFirst) {
-  const std::vector<Fact> known = facts();
-  for (size_t i = 0; i < known.size(); ++i) {
-    EXPECT_EQ(client().observationIndex(known[i].name), static_cast<int>(i));
-  }
-}
-
 // It reads the whole list when it starts, also what came after it, and knows no sequences of texts.
 bool isReadable(const Space& space) {
   const auto& fields = space.space_dict().space();

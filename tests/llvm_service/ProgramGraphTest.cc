@@ -6,14 +6,9 @@
 #include <set>
 
 #include "llvm/ADT/SetVector.h"
-#include "llvm/AsmParser/Parser.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
-#include "llvm/IR/LLVMContext.h"
-#include "llvm/Support/Endian.h"
-#include "llvm/Support/JSON.h"
-#include "llvm/Support/SourceMgr.h"
 #include "llvm_service/Ir.h"
 #include "llvm_service/observations/ProgramGraph.h"
 #include "tests/Statuses.h"
@@ -225,28 +220,6 @@ TEST(ProgramGraphTest, UnwindingIsControl) {
   EXPECT_EQ(nodesOf(graph)[6], "variable { ptr, i32 }: { ptr, i32 } %4");
 }
 
-// The service drops the names of local values when it parses; other modules may have them.
-TEST(ProgramGraphTest, NamedAndUnnamedValues) {
-  llvm::LLVMContext context;
-  llvm::SMDiagnostic error;
-  const auto module = llvm::parseAssemblyString(
-      "%0 = type { i32 }\n"
-      "@0 = global i32 1\n"
-      "define %0 @f(i32 %0, i32 %\"a = b\", ptr %1) {\n"
-      "  %\"c = d\" = add i32 %0, %\"a = b\"\n"
-      "  store i32 %\"c = d\", ptr @0\n"
-      "  %3 = load %0, ptr %1\n"
-      "  ret %0 %3\n}\n",
-      error, context);
-  ASSERT_NE(module, nullptr) << error.getMessage().str();
-  std::vector<std::string> values = nodesOf(makeProgramGraph(*module));
-  values.erase(values.begin(), values.begin() + 5);
-  // Number 2 is the entry.
-  EXPECT_THAT(values, ElementsAre("variable i32: i32 %0", "variable i32: i32 %\"a = b\"",
-                                  "variable ptr: ptr %1", "variable i32: i32 %\"c = d\"",
-                                  "variable %0: %0 %3", "constant ptr: ptr @0"));
-}
-
 // What a graph of a module has to have, counted independently of how graphs are made.
 void expectInvariants(const llvm::Module& module, const std::string& name) {
   const ProgramGraph graph = makeProgramGraph(module);
@@ -383,29 +356,6 @@ TEST(ProgramGraphTest, TextsOfValuesAreThoseOfOperands) {
   });
 }
 
-TEST(ProgramlTest, JsonIsThatOfTheGraph) {
-  const auto compilation = startCompilation(kernel("sha256"));
-  const ProgramGraph graph = makeProgramGraph(compilation->module());
-  for (const char* name : {"Programl", "ProgramlJson"}) {
-    Opaque opaque;
-    const Event event = observe(*compilation, name);
-    ASSERT_TRUE(event.any_value().UnpackTo(&opaque));
-    EXPECT_EQ(opaque.format(),
-              name == std::string("Programl") ? "json://networkx/MultiDiGraph" : "json://");
-    llvm::Expected<llvm::json::Value> json = llvm::json::parse(opaque.data());
-    ASSERT_TRUE(static_cast<bool>(json));
-    const llvm::json::Object& document = *json->getAsObject();
-    EXPECT_EQ(document.getArray("nodes")->size(), graph.nodes.size());
-    EXPECT_EQ(document.getArray("links")->size(), graph.edges.size());
-    const llvm::json::Object& node = *document.getArray("nodes")->back().getAsObject();
-    EXPECT_EQ(node.getInteger("id"), static_cast<int64_t>(graph.nodes.size()) - 1);
-    EXPECT_EQ(node.getInteger("type"), 2);
-    EXPECT_EQ(node.getObject("features")->getArray("full_text")->front().getAsString(),
-              graph.nodes.back().fullText);
-    EXPECT_EQ(document.getObject("graph")->getArray("function")->size(), graph.functions.size());
-  }
-}
-
 TEST(ProgramlTest, ArraysAreThoseOfTheGraph) {
   const auto compilation = startCompilation(kernel("sha256"));
   const ProgramGraph graph = makeProgramGraph(compilation->module());
@@ -430,50 +380,6 @@ TEST(ProgramlTest, ArraysAreThoseOfTheGraph) {
   EXPECT_THAT(std::vector<std::string>(functions.begin(), functions.end()),
               ElementsAreArray(graph.functions));
   EXPECT_EQ(fields.at("target_triple").string_value(), "x86_64-pc-linux-gnu");
-}
-
-std::vector<std::vector<int64_t>> rowsOf(const Event& event, size_t count) {
-  const std::string& bytes = event.byte_tensor().value();
-  EXPECT_EQ(event.byte_tensor().shape(0), bytes.size());
-  std::vector<std::vector<int64_t>> rows(count);
-  const size_t length = bytes.size() / count / 4;
-  for (size_t i = 0; i < count * length; ++i) {
-    rows[i / length].push_back(
-        static_cast<int32_t>(llvm::support::endian::read32le(&bytes[4 * i])));
-  }
-  return rows;
-}
-
-TEST(ProgramlTest, PackedIsThatOfTheGraph) {
-  const auto compilation = startCompilation(kernel("sha256"));
-  const ProgramGraph graph = makeProgramGraph(compilation->module());
-  const Event event = observe(*compilation, "ProgramlPacked");
-  const auto& fields = event.event_dict().event();
-  std::vector<std::vector<int64_t>> nodes(4);
-  llvm::SmallVector<llvm::StringRef> fullTexts;
-  llvm::StringRef(fields.at("full_texts").string_value()).split(fullTexts, '\0');
-  ASSERT_EQ(fullTexts.size(), graph.nodes.size());
-  for (const ProgramGraph::Node& node : graph.nodes) {
-    EXPECT_EQ(fullTexts[nodes[0].size()], node.fullText);
-    nodes[0].push_back(static_cast<int64_t>(node.type));
-    nodes[1].push_back(node.function);
-    nodes[2].push_back(node.block);
-    nodes[3].push_back(node.text);
-  }
-  std::vector<std::vector<int64_t>> edges(4);
-  for (const ProgramGraph::Edge& edge : graph.edges) {
-    edges[0].push_back(edge.source);
-    edges[1].push_back(edge.target);
-    edges[2].push_back(static_cast<int64_t>(edge.flow));
-    edges[3].push_back(edge.position);
-  }
-  edges.push_back(graph.edgeKeys());
-  EXPECT_EQ(rowsOf(fields.at("nodes"), 4), nodes);
-  EXPECT_EQ(rowsOf(fields.at("edges"), 5), edges);
-  EXPECT_THAT(fields.at("text").string_tensor().value(), ElementsAreArray(graph.texts));
-  EXPECT_THAT(fields.at("function_name").string_tensor().value(),
-              ElementsAreArray(graph.functions));
-  EXPECT_EQ(fields.at("data_layout").string_value(), graph.dataLayout);
 }
 
 }  // namespace

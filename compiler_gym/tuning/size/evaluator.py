@@ -125,6 +125,19 @@ class Evaluation:
         return self.object.all if self.alone is None else self.alone.loaded
 
 
+@dataclass(frozen=True)
+class Remarks:
+    """LLVM's remarks about a compilation.
+
+    Attributes:
+        text: The remarks.
+        object: The object file; None if clang failed.
+    """
+
+    text: str = ""
+    object: ObjectFile | None = None
+
+
 class Evaluator:
     """Evaluates changes of one compilation. Use it in a ``with`` block, which ends its processes.
 
@@ -307,15 +320,17 @@ class Evaluator:
             without = (*self.limits.without, Kind.OPTIONS)
             self.limits = replace(self.limits, without=without)
 
-    def remarks(self, change: Change) -> str:
+    def remarks(self, change: Change) -> Remarks:
         """Returns LLVM's remarks about inlining with a change; none if clang fails."""
-        command = self.command(change, self._folder / "remarks.o")
-        remarks = ["-Rpass=inline", "-Rpass-missed=inline"]
+        path = self._folder / "remarks.o"
+        command = self.command(self.limited(change), path)
+        options = ["-Rpass=inline", "-Rpass-missed=inline"]
         limit = min(_LIMIT_SECONDS, self.budget.seconds_left)
         try:
-            return run_started([*command, *remarks], timeout=max(0, limit)).stderr
-        except subprocess.SubprocessError:
-            return ""
+            done = run_started([*command, *options], timeout=max(0, limit))
+            return Remarks(done.stderr, read_object(path))
+        except (subprocess.SubprocessError, ValueError):
+            return Remarks()
 
     def evaluate(self, changes: Sequence[Change]) -> list[Evaluation]:
         """Evaluates changes within the budget, without what the limits exclude.

@@ -58,6 +58,7 @@ class Expectations:
             for name in each.functions
         }
         self._chosen: list[LocalMove] = []
+        self._dropped_calls: list[LocalMove] = []
         self._others: list[tuple[float, LocalMove]] = []
 
     def option_sets(self, with_experimental: bool = False) -> "OptionSets":
@@ -81,23 +82,49 @@ class Expectations:
         Args:
             change: The options with which LLVM decides about calls otherwise.
         """
-        self._chosen, self._others = [], []
+        self._chosen, self._dropped_calls, self._others = [], [], []
         self._choose_calls(change)
         self._choose_adjustments()
         self._others.sort(key=lambda it: -it[0])
         return self._chosen
 
+    def keep_helpful(self, before: Mapping[str, int], after: Mapping[str, int]) -> list[LocalMove]:
+        """Returns the chosen decisions, and drops those whose functions get larger.
+
+        Dropped decisions are among :meth:`local_moves`: those about calls come first, as several
+        of them may change the same function. Dropped adjustments come last, one by one.
+
+        Args:
+            before: What each function has of what is to be small, with the options alone.
+            after: The same with the chosen decisions.
+        """
+        dropped = [each for each in self._chosen if each.saved(before, after) < 0]
+        self._chosen = [each for each in self._chosen if each.saved(before, after) >= 0]
+        self._dropped_calls = [each for each in dropped if each.calls]
+        for move in dropped:
+            for index, texts in move.adjustments.items():
+                (name,) = move.functions
+                for text in texts:
+                    expected = self._expected[name][text].improvement
+                    self._others.append((expected, LocalMove(move.functions, {}, {index: (text,)})))
+        return self._chosen
+
     def local_moves(self, before: Mapping[str, int], after: Mapping[str, int]) -> list[LocalMove]:
         """Returns more moves, the most promising first.
 
-        Chosen decisions whose functions got larger are taken back first.
+        Chosen decisions whose functions got larger are taken back first. Dropped decisions about
+        calls follow.
 
         Args:
-            before: What each function has of what is to be small, without a change.
-            after: The same with the chosen decisions.
+            before: What each function has of what is to be small, without the chosen decisions.
+            after: The same with them.
         """
         harmful = [each for each in self._chosen if each.saved(before, after) < 0]
-        return [*map(_taken_back, harmful), *(each for _, each in self._others)]
+        return [
+            *map(_taken_back, harmful),
+            *self._dropped_calls,
+            *(each for _, each in self._others),
+        ]
 
     def _choose_calls(self, change: Change) -> None:
         decided = self._inlining.decided(change)

@@ -9,6 +9,7 @@ from functools import cached_property
 from compiler_gym.tuning.size.compilation import Change
 from compiler_gym.tuning.size.evaluator import Evaluator
 from compiler_gym.tuning.size.moves import LocalMove
+from compiler_gym.tuning.size.object_file import ObjectFile
 
 # A decision in the output of clang. The cost is a number, "always" or "never".
 _REMARK = re.compile(r"'([^']+)' (not )?inlined into '([^']+)'.*?cost=(-?\w+)")
@@ -74,6 +75,8 @@ class Inlining:
         self._sites = sites
         # Of decisions that are made for LLVM, it reports no costs.
         self._costs: dict[tuple[str, str], int] = {}
+        self._decided: dict[Change, DecidedCalls] = {}
+        self._made: dict[Change, ObjectFile | None] = {}
 
     def moves_of_callees(self, change: Change) -> list[LocalMove]:
         """Returns moves that inline all calls of a function or none, the most promising first."""
@@ -127,10 +130,24 @@ class Inlining:
 
     def decided(self, change: Change) -> DecidedCalls:
         """Returns LLVM's decisions under a change, by caller and callee."""
+        if change not in self._decided:
+            self._decided[change] = self._read_decisions(change)
+        return self._decided[change]
+
+    def made(self, change: Change) -> ObjectFile | None:
+        """Returns the object file of the run of clang with LLVM's decisions under a change.
+
+        None if there was no such run, or if clang failed.
+        """
+        return self._made.get(change)
+
+    def _read_decisions(self, change: Change) -> DecidedCalls:
         decided: dict[tuple[str, str], Decided] = defaultdict(Decided)
         if not self._sites:
             return decided
-        for callee, is_kept, caller, cost in _REMARK.findall(self._evaluator.remarks(change)):
+        remarks = self._evaluator.remarks(change)
+        self._made[change] = remarks.object
+        for callee, is_kept, caller, cost in _REMARK.findall(remarks.text):
             each = decided[caller, callee]
             each.kept += bool(is_kept)
             each.inlined += not is_kept

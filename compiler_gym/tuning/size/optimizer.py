@@ -339,23 +339,59 @@ class Optimizer:
         )
         sets, chosen = expectations.option_sets(self._with_experimental), None
         found: list[Evaluation] = []
+        alone: Mapping[str, int] | None = None
         for _ in range(_FIRST_OPTIONS if self._has_options else 1):
             if self.evaluator.budget.is_over:
                 break  # LLVM's remarks take a run of clang.
             change = sets.next() if self._has_options else NO_CHANGE
             if chosen is None:
-                chosen = permitted(expectations.decide(change), self._all_functions)
-            whole = moved(self._framed(change), chosen)
+                chosen, pins = self._choose(expectations, change)
+                alone = self._sizes_with(change)
+            else:
+                pins = self._inlining.pins(moved(change, chosen))
             # Functions are judged one by one, so none may change what is inlined into others.
-            for each in self.evaluator.evaluate([whole.decide(self._inlining.pins(whole))]):
+            whole = moved(self._framed(change.decide(pins)), chosen)
+            for each in self.evaluator.evaluate([whole]):
                 found.append(each)
                 sets.learn(change, math.log(max(self.size(each), 1) / max(before, 1)))
         self._untried_options = tuple(sets.left) if self._has_options else ()
         # Where even the better one is larger than the baseline, what harms is taken back first.
         start = min(found, key=self._cost, default=self.leading)
-        moves = expectations.local_moves(self._sizes(self.baseline), self._sizes(start))
+        moves = expectations.local_moves(alone or self._sizes(self.baseline), self._sizes(start))
         untried = self._climb_locally(moves, 1, _FIRST_STEPS, 1, start=start)
         self._untried_adjustments = [each for each in untried if each.adjustments]
+
+    def _choose(
+        self, expectations: Expectations, change: Change
+    ) -> tuple[list[LocalMove], dict[int, bool]]:
+        """Returns decisions about calls and functions, and LLVM's own about the other calls.
+
+        LLVM's remarks take a run of clang without these decisions, and one with them. Those that
+        make functions larger there are left out.
+
+        Args:
+            expectations: The expectations about the source.
+            change: The options.
+        """
+        chosen = permitted(expectations.decide(change), self._all_functions)
+        whole = moved(change, chosen)
+        pins = self._inlining.pins(whole)
+        before, after = map(self._sizes_with, (change, whole))
+        if before is not None and after is not None:
+            chosen = permitted(expectations.keep_helpful(before, after), self._all_functions)
+            if moved(change, chosen).calls != whole.calls:
+                pins = self._inlining.pins(change)
+        return chosen, pins
+
+    def _sizes_with(self, change: Change) -> Mapping[str, int] | None:
+        """Returns the sizes of functions in the run of clang for LLVM's remarks; None without it.
+
+        The run is no evaluation: its object file is neither linked nor checked nor kept.
+        """
+        made = self._inlining.made(change)
+        if made is None:
+            return None
+        return self.objective.with_unwinding(made, self.baseline.object)
 
     def _framed(self, change: Change) -> Change:
         """Returns a change with frame pointers in functions whose unwinding takes many bytes."""

@@ -143,6 +143,30 @@ def test_what_does_harm_is_taken_back_first(parts):
     assert texts.count(("licm",)) == len(parts.functions) - 3
 
 
+def test_what_does_harm_at_first_is_dropped_and_tried_last(parts):
+    saved = {"licm": both(step(1e6, 0.1, 0)), "simplifycfg": both(step(1e6, 0.2, 0))}
+    calls = both(step(0.5, 1.0, -1.0))
+    it = expectations(parts, FunctionGains(("bytes",), saved), CallGains(("inline",), calls))
+    chosen = it.decide(NO_CHANGE)
+    assert sum(bool(each.calls) for each in chosen) == 1
+    before = dict.fromkeys(parts.functions, 100)
+    # Without the call, there is a function that was inlined.
+    after = {**before, "main": 90, "fold": 101, "twice": 120}
+    kept = it.keep_helpful({**before, "twice": 0}, after)
+    assert {*(each.functions for each in kept)} == {frozenset({"main"}), frozenset({"mix"})}
+    assert {texts for each in kept for texts in each.adjustments.values()} == {
+        ("licm", "simplifycfg")
+    }
+    # Of the adjustments, each by itself, and after all that was not tried at all.
+    call, *_, first, second = it.local_moves(before, before)
+    assert call in chosen and call.calls
+    fold = parts.functions["fold"]
+    assert (first.adjustments, second.adjustments) == (
+        {fold: ("licm",)},
+        {fold: ("simplifycfg",)},
+    )
+
+
 def test_what_may_save_most_is_tried_first(parts):
     """Adjustments that save nothing on average may still be worth a try."""
     may_save = {"licm": 0.01, "simplifycfg": 0.03}
@@ -213,14 +237,31 @@ def test_first_evaluations_use_experimental_options_only_if_asked(compilation, s
     assert bool(experimental_options(search.best.change)) is asked
 
 
+def inlining_all():
+    """A model that expects much of inlining all calls, and nothing of anything else."""
+    calls = CallGains(("inline",), both(step(0.5, -5, 5)))
+    return replace(shipped_ranking(), functions=FunctionGains((), {}), calls=calls)
+
+
+def test_what_harms_in_the_runs_for_remarks_is_left_out_of_the_first_evaluation(compilation, start):
+    evaluator = start(compilation, evaluations=1, jobs=1)
+    search = searched(evaluator, Objective.TEXT, ranking=inlining_all())
+    (first,) = (each for each in evaluator._known if each != NO_CHANGE)
+    sites = {each.index: each for each in list_call_sites(evaluator)}
+    inlined = {sites[index].callee for index, inline in first.calls if inline}
+    # LLVM inlines this one. The others are larger than their calls, and are pinned.
+    assert inlined == {"twice"} and {index for index, _ in first.calls} == {*sites}
+    assert search.best.object.text < search.baseline.object.text
+    assert search.best.change == first
+
+
 def test_what_harms_is_taken_back_if_the_first_results_are_larger_than_the_baseline(
-    compilation, start
+    compilation, start, monkeypatch
 ):
+    # As if clang failed to write the object files of its remarks.
+    monkeypatch.setattr(Inlining, "made", lambda *_: None)
     evaluator = start(compilation, evaluations=3, jobs=1)
-    inline_all = CallGains(("inline",), both(step(0.5, -5, 5)))
-    none = FunctionGains((), {})
-    ranking = replace(shipped_ranking(), functions=none, calls=inline_all)
-    search = searched(evaluator, Objective.TEXT, ranking=ranking)
+    search = searched(evaluator, Objective.TEXT, ranking=inlining_all())
     first, second, third = (each for each in evaluator._known if each != NO_CHANGE)
     assert search.best is search.baseline
     chosen = {index for index, inline in first.calls if inline}

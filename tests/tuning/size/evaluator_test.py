@@ -197,6 +197,9 @@ def test_exported_weak_symbols_stay(start, tmp_path):
     )
     (dropped,), (kept,) = dropping.evaluate([inline]), keeping.evaluate([inline])
     assert dropped.object.exported == set() and kept.object.exported == exported
+    # LLVM's remarks are about the same object file.
+    remarked = keeping.remarks(inline)
+    assert remarked.object == kept.object and "small" in remarked.text
     # The decisions are the same, and a lock file repeats the object file.
     assert dropped.change == kept.change == inline
     again = change_from_json(change_as_json(kept.change))

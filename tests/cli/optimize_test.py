@@ -115,7 +115,8 @@ def test_time_limit_is_reported(run, program_c):
 
 @pytest.mark.parametrize("policy", ["coreset", "network"])
 def test_policy_alone(run, environment, loop_c, policy):
-    evaluations = 2  # Before the passes of clang, and without.
+    # Each sequence before the passes of clang, and in place of them.
+    evaluations = 2 * (effort(1, 12) if policy == "coreset" else 1)
     done = run(
         *("optimize", loop_c, "-o", "b.o", "--policy", policy, "--evaluations", evaluations),
         *("--script", "r", "--json", "--", "-std=c11", "-w"),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from compiler_gym.cli.console import cell, print_json, print_line, print_table
+from compiler_gym.cli.console import cell, messages, print_json, print_line, print_table
 from compiler_gym.cli.failures import Failures
 from compiler_gym.cli.options import (
     JsonOption,
@@ -149,6 +149,7 @@ def scoreboard(
         print_line(f"{plural(len(rows), 'row')} in {path}, the tables in {output_folder / _PAGE}.")
     failures.print()
     if is_interrupted:
+        messages().print("Stopped. The same command goes on.")
         raise typer.Exit(INTERRUPTED)
     if failures.reasons or not found or any(each.left_out for each in found):
         raise typer.Exit(1)

@@ -305,7 +305,7 @@ def _write_page(path: Path, tables: Iterable[tuple[str, list[dict[str, Any]]]]) 
 
     body = element("body")
     for title, rows in tables:
-        lines = [("th", [*rows[0].keys()]), *(("td", [*row.values()]) for row in rows)]
+        lines = [("th", [*rows[0]]), *(("td", [*row.values()]) for row in rows)]
         cells = (
             element("tr", {}, *(element(tag, {}, cell(value)) for value in values))
             for tag, values in lines

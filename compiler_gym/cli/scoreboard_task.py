@@ -116,7 +116,7 @@ class Attempt:
             ValueError: If the result is another when it is repeated.
         """
         env = worker.env("llvm-v0", {})
-        env.reset(benchmark=worker.program(self.message))
+        env.reset(benchmark=worker.program(self.message), action_space=PASS_SPACE)
         game = Game(self.program, _GOAL)
         began = time.monotonic()
         if self.kind == SEARCH:
@@ -125,7 +125,7 @@ class Attempt:
         elif self.kind == POLICY:
             play_policy(env, game, Policy.from_json(worker.blob(self.file)))
         else:
-            play_sequences(env, game, json.loads(worker.blob(self.file))[: self.tries], worker.stop)
+            play_sequences(env, game, json.loads(worker.blob(self.file)), worker.stop)
         seconds = time.monotonic() - began
         claimed = game.costs[_GOAL]["best"]
         with tempfile.TemporaryDirectory(prefix="compiler_gym-") as folder:
@@ -153,13 +153,12 @@ def play_policy(env: LlvmEnv, game: Game, policy: Policy) -> None:
     """Plays an episode of a policy. A try is a program whose cost is looked at.
 
     Args:
-        env: An environment whose episode has just begun. Its next episode has the action space of
-            the result.
+        env: An environment whose episode with :data:`PASS_SPACE` has just begun. Its next episode
+            has the action space of the result.
         game: Gets the result.
         policy: The policy.
     """
     measure_baselines(env, game)
-    env.reset(action_space=PASS_SPACE)
     began = time.monotonic()
     levels = level_costs(env) if policy.levels else {}
     for cost in levels.values():

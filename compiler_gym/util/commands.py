@@ -1,6 +1,5 @@
 """Running of other programs, and ending them with all their child processes."""
 
-import contextlib
 import os
 import re
 import select
@@ -13,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from compiler_gym.util.launcher import launch
+from compiler_gym.util.launcher import kill_process_group, launch
 from compiler_gym.util.shell_format import indent, join_cmd
 
 _MAX_ERROR_LINES = 25
@@ -156,13 +155,6 @@ def kill_running_commands(owner: object = None) -> None:
         for kill, of in _running.values():
             if owner is None or of is owner:
                 kill()
-
-
-def kill_process_group(process: subprocess.Popen[Any]) -> None:
-    """Kills a program that leads a process group, and everything in that group."""
-    # The group outlives its leader while it has other processes.
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
 
 
 def communicate(

@@ -77,6 +77,12 @@ def launch(command: Sequence[str], **options: Any) -> "subprocess.Popen[Any]":
 def _kill(started: _Started) -> None:
     if started.exception() is None:
         process = started.result()
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
+        kill_process_group(process)
         process.wait()
+
+
+def kill_process_group(process: "subprocess.Popen[Any]") -> None:
+    """Kills a program that leads a process group, and everything in that group."""
+    # The group outlives its leader while it has other processes.
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)

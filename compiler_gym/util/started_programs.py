@@ -9,7 +9,6 @@ The copy is the same program in the same state, and so are its results. The libr
 import contextlib
 import os
 import resource
-import signal
 import socket
 import struct
 import subprocess
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from compiler_gym.util.commands import CommandError, killable, run_command
+from compiler_gym.util.launcher import kill_process_group
 from compiler_gym.util.runfiles_path import find_service_file
 
 _LIBRARY = "compiler_gym-program-starter.so"
@@ -72,8 +72,7 @@ class _Starter:
         with contextlib.suppress(OSError):
             is_ready = bool(self._requests.recv(1))
         if not is_ready:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+            kill_process_group(process)
             self._end()
             raise _CannotStartError
         self._requests.settimeout(None)

@@ -345,8 +345,7 @@ class Optimizer:
                 break  # LLVM's remarks take a run of clang.
             change = sets.next() if self._has_options else NO_CHANGE
             if chosen is None:
-                chosen, pins = self._choose(expectations, change)
-                alone = self._sizes_with(change)
+                chosen, pins, alone = self._choose(expectations, change)
             else:
                 pins = self._inlining.pins(moved(change, chosen))
             # Functions are judged one by one, so none may change what is inlined into others.
@@ -363,11 +362,12 @@ class Optimizer:
 
     def _choose(
         self, expectations: Expectations, change: Change
-    ) -> tuple[list[LocalMove], dict[int, bool]]:
+    ) -> tuple[list[LocalMove], dict[int, bool], Mapping[str, int] | None]:
         """Returns decisions about calls and functions, and LLVM's own about the other calls.
 
         LLVM's remarks take a run of clang without these decisions, and one with them. Those that
-        make functions larger there are left out.
+        make functions larger there are left out. The third result is the sizes of functions in the
+        first of these runs; None without it.
 
         Args:
             expectations: The expectations about the source.
@@ -381,7 +381,7 @@ class Optimizer:
             chosen = permitted(expectations.keep_helpful(before, after), self._all_functions)
             if moved(change, chosen).calls != whole.calls:
                 pins = self._inlining.pins(change)
-        return chosen, pins
+        return chosen, pins, before
 
     def _sizes_with(self, change: Change) -> Mapping[str, int] | None:
         """Returns the sizes of functions in the run of clang for LLVM's remarks; None without it.

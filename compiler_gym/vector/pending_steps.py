@@ -309,9 +309,8 @@ class PendingSteps:
         del self.running[slot.number]
 
     def store(self, slot: Slot, outcome: _Outcome) -> None:
-        """Stores the result of a step, or prepares the reset in the same step."""
+        """Stores the result of a step, or keeps it until the reset in the same step."""
         if slot.is_over and self._resets_in_same_step:
-            slot.prepare_reset()
             final = {"final_obs": slot.observation, "final_info": slot.infos[0]}
             self.ended[slot.number] = slot, outcome, final
         else:
@@ -321,11 +320,17 @@ class PendingSteps:
     def reset_ended(self) -> None:
         """Begins the episodes of environments that reset in the same step.
 
+        They take their programs in the order of their numbers, whichever ended first.
+
         Raises:
             Exception: Any error of :meth:`Slot.reset`.
         """
+        for number in sorted(self.ended):
+            slot = self.ended[number][0]
+            if slot.is_over:
+                slot.prepare_reset()
         while self.ended:
-            slot, outcome, final = next(iter(self.ended.values()))
+            slot, outcome, final = self.ended[min(self.ended)]
             if slot.is_over:
                 slot.reset(None, {}, self._slots)
             slot.infos = [final, slot.infos[-1]]

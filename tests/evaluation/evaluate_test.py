@@ -184,7 +184,7 @@ class EndingService(CompilerEnvWrapper):
         result = self.env.step(*args, **kwargs)
         if len(self.env.actions) > 1:
             return result
-        self.env.service.close()
+        self.env.service.connection.process.kill()
         return self.env.step(*args, **kwargs)
 
 

@@ -273,6 +273,14 @@ class TestAsynchronous:
         assert envs.step([APPEND_A] * 3)[0] == ("helloa",) * 3
 
 
+def test_programs_are_taken_in_the_order_of_environments(make):
+    envs = make(2, benchmarks=TEXTS, autoreset_mode="SameStep", max_episode_steps=1)
+    sleep_for(envs, [0.5, 0])
+    envs.step([SLEEP, SLEEP])
+    programs = [str(env.benchmark) for env in envs.get_attr("compiler_env")]
+    assert programs == [TEXTS[2], TEXTS[0]]
+
+
 def test_unknown_autoreset_mode(toy_id, monkeypatch):
     ignored = []
     monkeypatch.setattr(sys, "unraisablehook", ignored.append)

@@ -7,8 +7,15 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <fstream>
+#include <iterator>
 #include <sstream>
+#include <string>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include "compiler_gym/util/FileDescriptor.h"
@@ -100,6 +107,41 @@ Status writeFile(const fs::path& path, const std::string& contents) {
   return renaming ? error("Cannot write", path, renaming.value()) : Status::OK;
 }
 
+// True if the parent process is about to end. Its threads end one by one, and the system tells this
+// process when the one that started it does, while others may still hold locks.
+bool isParentEnding() {
+  constexpr unsigned long kPfExiting = 0x4;  // NOLINT: the type of the kernel's flags.
+  const std::string folder = "/proc/" + std::to_string(getppid());
+  std::ifstream stat(folder + "/stat");
+  std::string text((std::istreambuf_iterator<char>(stat)), {});
+  // After the name, which may have parentheses: state, parent, group, session, terminal, its group.
+  char state = 0;
+  unsigned long flags = 0;  // NOLINT
+  text.erase(0, text.rfind(')') + 1);
+  if (std::sscanf(text.c_str(), " %c %*d %*d %*d %*d %*d %lu", &state, &flags) != 2) return false;
+  if (state == 'Z' || (flags & kPfExiting) != 0) return true;
+  std::ifstream status(folder + "/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.rfind("SigPnd:", 0) == 0) {
+      return (std::stoull(line.substr(line.find('\t')), nullptr, 16) >> (SIGKILL - 1) & 1) != 0;
+    }
+  }
+  return false;
+}
+
+// Locks a file, unless another process holds the lock and keeps it.
+bool lockUnlessKept(int file) {
+  constexpr auto kMost = std::chrono::seconds(10);
+  constexpr auto kInterval = std::chrono::milliseconds(2);
+  const auto end = std::chrono::steady_clock::now() + kMost;
+  while (true) {
+    const bool mayEnd = isParentEnding();
+    if (flock(file, LOCK_EX | LOCK_NB) == 0) return true;
+    if (!mayEnd || std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::sleep_for(kInterval);
+  }
+}
+
 // True if the client that created the directory has ended. The client holds a lock on a file in it,
 // and the system releases the lock at its end. No other user can create that file.
 bool isAbandoned(const fs::path& path) {
@@ -109,7 +151,7 @@ bool isAbandoned(const fs::path& path) {
       open((path / kOwnerFile).c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC));
   return lock.isOpen() && stat(path.c_str(), &folder) == 0 && isPrivate(folder) &&
          fstat(lock.get(), &owner) == 0 && S_ISREG(owner.st_mode) && owner.st_uid == geteuid() &&
-         flock(lock.get(), LOCK_EX | LOCK_NB) == 0;
+         lockUnlessKept(lock.get());
 }
 
 // Removes the directory on disk that an abandoned directory in memory links to.

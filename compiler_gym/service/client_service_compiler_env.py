@@ -94,7 +94,7 @@ class ClientServiceCompilerEnv(EnvironmentSettings):
         recover: bool = False,
         transition_cache: bool | int = False,
     ):
-        self._selection = BenchmarkSelection(datasets or ())
+        self._selection = BenchmarkSelection(() if datasets is None else datasets)
         if benchmark is not None:
             self._selection.set_default(benchmark)
         self._sessions = SessionManager(

@@ -3,6 +3,7 @@
 import gc
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -373,4 +374,12 @@ def _unknown_index() -> np.ndarray:
 def _dict_space(
     name: str, keys: Sequence[str], dtype: type[np.generic], max: float | None = None
 ) -> Dict:
-    return Dict({key: Scalar(name=key, min=0, max=max, dtype=dtype) for key in keys}, name=name)
+    scalar = Scalar(min=0, max=max, dtype=dtype)
+    return Dict({key: _renamed(scalar, key) for key in keys}, name=name)
+
+
+def _renamed(scalar: Scalar, name: str) -> Scalar:
+    """Returns a copy, which takes a hundredth of the time to make a space."""
+    renamed = copy(scalar)
+    renamed.name = name
+    return renamed

@@ -3,6 +3,7 @@
 import re
 import shlex
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import SupportsIndex
 
@@ -134,7 +135,7 @@ class LlvmCommandline(Commandline):
         """Makes a space of passes. Raises ValueError if there are none."""
         super().__init__(items, name=name, prefix="opt", suffix="input.bc -o output.bc", seed=seed)
         self._aliases = dict(self._indices)
-        for alias, pipeline in _aliases(self.flags):
+        for alias, pipeline in _aliases(tuple(self.flags)):
             if pipeline in self._indices:
                 self._aliases.setdefault(alias, self._indices[pipeline])
         self.flags = _Names(self.flags, self)
@@ -291,19 +292,16 @@ def _word(name: str) -> str:
     return name.strip().lstrip("-")
 
 
-def _aliases(flags: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yields further names and the flag of each; of equal names, the earlier counts."""
+@lru_cache(maxsize=32)  # Each environment has the spaces of the others.
+def _aliases(flags: tuple[str, ...]) -> list[tuple[str, str]]:
+    """Returns further names and the flag of each; of equal names, the earlier counts."""
     # No-ops have no text, and macros have several elements.
-    flags = [flag for flag in flags if len(split_pipeline(flag)) == 1]
-    for flag in flags:
-        for form in unnested_forms(flag):
-            yield form, flag
-    for legacy, pipeline in LEGACY_ACTIONS.items():
-        if pipeline is not None:
-            yield legacy, pipeline
-    for flag in flags:
-        innermost = [flag, *unnested_forms(flag)][-1]
-        yield innermost.partition("<")[0], flag
+    forms = {flag: [*unnested_forms(flag)] for flag in flags if len(split_pipeline(flag)) == 1}
+    return [
+        *((form, flag) for flag, inner in forms.items() for form in inner),
+        *((name, pipeline) for name, pipeline in LEGACY_ACTIONS.items() if pipeline is not None),
+        *(([flag, *inner][-1].partition("<")[0], flag) for flag, inner in forms.items()),
+    ]
 
 
 class _CommandlineParser:

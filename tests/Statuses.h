@@ -7,20 +7,15 @@
 
 namespace compiler_gym {
 
-inline std::string describe(const grpc::Status& status) {
-  return "status " + std::to_string(status.error_code()) + " \"" + status.error_message() + "\"";
-}
+std::string describe(const grpc::Status& status);
+
+// Not templates, which each source would compile again.
+using StatusMatcher = ::testing::Matcher<const grpc::Status&>;
 
 /// Matches a status that is OK, and otherwise shows the message.
-MATCHER(IsOk, "") {
-  *result_listener << describe(arg);
-  return arg.ok();
-}
+StatusMatcher IsOk();
 
 /// Matches an error with a code and a message that contains a text.
-MATCHER_P2(IsError, code, text, "") {
-  *result_listener << describe(arg);
-  return arg.error_code() == code && arg.error_message().find(text) != std::string::npos;
-}
+StatusMatcher IsError(grpc::StatusCode code, const std::string& text);
 
 }  // namespace compiler_gym

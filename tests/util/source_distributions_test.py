@@ -19,6 +19,7 @@ CONTENTS = b"an archive"
 FILE = "Some_Package-1.0.tar.gz"
 WANTED = SourceDistribution("Some.Package", FILE, hashlib.sha256(CONTENTS).hexdigest())
 LINK = f"../../files/{FILE}"
+index_of_pip = packages._index
 PAGES = {
     "json": (
         "application/vnd.pypi.simple.v1+json",
@@ -37,9 +38,14 @@ def isolated(tmp_path, monkeypatch):
     monkeypatch.delenv("COMPILER_GYM_DATASET_MIRROR", raising=False)
     monkeypatch.setenv("no_proxy", "*")
     monkeypatch.setattr(download_module, "_WAIT_SECONDS", 0)
-    packages._index.cache_clear()
-    yield
-    packages._index.cache_clear()
+    # To ask pip takes a second.
+    monkeypatch.setattr(packages, "_index", lambda: os.environ["PIP_INDEX_URL"].rstrip("/"))
+
+
+@pytest.fixture
+def pip(monkeypatch):
+    """The index is that of pip."""
+    monkeypatch.setattr(packages, "_index", index_of_pip.__wrapped__)
 
 
 @pytest.fixture
@@ -81,7 +87,7 @@ def serve(monkeypatch):
 
 
 @pytest.mark.parametrize("kind", PAGES)
-def test_it_is_found_through_the_index_of_pip(serve, kind):
+def test_it_is_found_through_the_index_of_pip(pip, serve, kind):
     asked = serve(kind)
     assert fetch(WANTED).read_bytes() == CONTENTS
     assert asked == ["/simple/some-package/", f"/files/{FILE}"]
@@ -110,7 +116,6 @@ def test_a_mirror_needs_no_index(tmp_path, monkeypatch):
     monkeypatch.setenv("COMPILER_GYM_DATASET_MIRROR", str(tmp_path))
     monkeypatch.setattr(packages, "_index", None)
     assert fetch(WANTED).read_bytes() == CONTENTS
-    monkeypatch.undo()
 
 
 def test_a_mirror_need_not_have_everything(serve, tmp_path, monkeypatch):
@@ -119,7 +124,7 @@ def test_a_mirror_need_not_have_everything(serve, tmp_path, monkeypatch):
     assert fetch(WANTED).read_bytes() == CONTENTS
 
 
-def test_pip_knows_an_index_without_settings(monkeypatch):
+def test_pip_knows_an_index_without_settings(pip, monkeypatch):
     monkeypatch.delenv("PIP_INDEX_URL", raising=False)
     monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
     assert packages._index().startswith("https://")
@@ -135,7 +140,7 @@ class TestCredentials:
         monkeypatch.setenv("PIP_INDEX_URL", url)
         return asked
 
-    def test_are_sent(self, asked):
+    def test_are_sent(self, pip, asked):
         assert fetch(WANTED).read_bytes() == CONTENTS
         assert asked == ["/simple/some-package/", self.SENT, f"/files/{FILE}", self.SENT]
 
@@ -155,7 +160,7 @@ class TestCredentials:
         assert "s3cret" not in text
 
     @pytest.mark.parametrize("url", ["http://me:s3cret/simple", "http://s3cret:x@y:z/simple"])
-    def test_of_a_bad_address(self, monkeypatch, url):
+    def test_of_a_bad_address(self, pip, monkeypatch, url):
         monkeypatch.setenv("PIP_INDEX_URL", url)
         with pytest.raises(DownloadFailed, match="package index") as raised:
             fetch(WANTED)

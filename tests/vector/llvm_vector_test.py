@@ -2,7 +2,7 @@
 
 import contextlib
 import threading
-from functools import partial
+from functools import cache, partial
 
 import gymnasium
 import numpy as np
@@ -33,9 +33,14 @@ def sync_env(count=COUNT, mode="NextStep", **kwargs):
     )
 
 
-def random_actions(steps, count=COUNT, seed=0):
+@cache
+def number_of_actions():
     with compiler_gym.make(ID) as env:
-        return np.random.default_rng(seed).integers(env.action_space.n, size=(steps, count))
+        return env.action_space.n
+
+
+def random_actions(steps, count=COUNT, seed=0):
+    return np.random.default_rng(seed).integers(number_of_actions(), size=(steps, count))
 
 
 def play(envs, actions, **kwargs):

@@ -145,7 +145,7 @@ class TestFailures:
 
     def test_time_limit(self, envs):
         # Enough for the others, however busy the machine is.
-        observations, rewards, terminated, truncated, infos = envs.step([APPEND_A, HANG, NO_OP], 3)
+        observations, rewards, terminated, truncated, infos = envs.step([APPEND_A, HANG, NO_OP], 2)
         assert observations == ("helloa", "hello", "hello")
         assert rewards[1] == 0
         assert not terminated.any()

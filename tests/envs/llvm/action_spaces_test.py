@@ -8,6 +8,7 @@ import compiler_gym
 from compiler_gym.compat.legacy_actions import LEGACY_ACTIONS
 from compiler_gym.envs.llvm import LlvmEnv
 from compiler_gym.util import llvm_tools
+from tests.envs.llvm.game_program import game_program
 from tests.envs.llvm.kernel_programs import SOME_KERNELS, kernel_uri
 
 # --------------------------------------------------------------------------------------------------
@@ -23,7 +24,7 @@ def test_passes_of_llvm_alone(env):
         own = everything.items[of_llvm.n :]
         assert all("compiler_gym-llvm-passes" in item.option for item in own)
         assert own
-        env.reset(benchmark=kernel_uri("json"))
+        env.reset(benchmark=game_program())
         assert env.action_space == of_llvm
         env.multistep(["sroa", "gvn", of_llvm.n - 1])
         assert "plugin" not in env.commandline()
@@ -66,7 +67,7 @@ def test_the_baseline_is_an_action(env, kernel):
     "names", [["default<Oz>"], ["module-simplification-stage<Oz>", "inliner-stage<O2>"]]
 )
 def test_a_pipeline_and_stages_equal_opt(env, names):
-    env.reset(benchmark=kernel_uri("json"), action_space="Pipelines")
+    env.reset(benchmark=game_program(), action_space="Pipelines")
     env.multistep([env.action_space[name] for name in names])
     result = env.validate()
     assert result.okay(), result
@@ -121,7 +122,7 @@ def test_a_fixed_list_of_passes(env):
     flags += ["-instsimplify", "-jump-threading", "-loop-reduce", "-loop-rotate", "-mem2reg"]
     flags += ["-loop-versioning", "-newgvn", "-reg2mem", "-simplifycfg", "-sroa"]
     env.reset(
-        benchmark=kernel_uri("json"),
+        benchmark=game_program(),
         action_space="Legacy124",
         observation_space="Autophase",
         reward_space="IrInstructionCountOz",
@@ -173,7 +174,7 @@ def test_numbers_of_legacy_actions_in_another_space():
 
 
 def test_macros_of_legacy_actions(env):
-    env.reset(benchmark=kernel_uri("json"), action_space="Legacy124")
+    env.reset(benchmark=game_program(), action_space="Legacy124")
     tidy = env.action_space.with_macros({"tidy": ["-mem2reg", "gvn"]})
     env.action_space = tidy.with_macros({"more": ["tidy", "-dce", "-barrier"]})
     env.reset()
@@ -188,7 +189,7 @@ def test_macros_of_legacy_actions(env):
 
 
 def test_a_legacy_action_without_a_pass_does_nothing(env):
-    env.reset(benchmark=kernel_uri("json"), action_space="Legacy124")
+    env.reset(benchmark=game_program(), action_space="Legacy124")
     before = env.observation["IrSha1"]
     for name in ("barrier", "loop-reroll", "prune-eh", "newgvn", "attributor"):
         _, _, done, info = env.step(env.action_space[name])
@@ -203,14 +204,14 @@ def test_a_legacy_action_without_a_pass_does_nothing(env):
 
 
 def test_legacy_actions_have_the_effect_of_todays_passes(env):
-    env.reset(benchmark=kernel_uri("json"), action_space="Legacy124")
+    env.reset(benchmark=game_program(), action_space="Legacy124")
     env.multistep([env.action_space[name] for name in ("sroa", "instsimplify", "licm", "die")])
     legacy = env.observation["IrSha1"]
     # Where two old names stand for one pass, the first of them is as good.
     assert env.commandline_to_actions(env.commandline()) == [
         env.action_space[name] for name in ("sroa", "constprop", "licm", "dce")
     ]
-    env.reset(benchmark=kernel_uri("json"), action_space="PassesAll")
+    env.reset(benchmark=game_program(), action_space="PassesAll")
     env.multistep([env.action_space[name] for name in ("sroa", "instsimplify", "licm", "dce")])
     assert env.observation["IrSha1"] == legacy
 
@@ -220,7 +221,7 @@ def test_legacy_actions_have_the_effect_of_todays_passes(env):
 
 
 def with_macros(env: LlvmEnv) -> None:
-    env.reset(benchmark=kernel_uri("json"), action_space="PassesAll")
+    env.reset(benchmark=game_program(), action_space="PassesAll")
     env.action_space = env.action_space.with_macros(
         {"tidy": ["sroa", "instcombine", "simplifycfg"], "more": ["tidy", "gvn"]}
     )

@@ -8,14 +8,14 @@ from compiler_gym.envs.llvm import make_benchmark, make_benchmark_from_source
 from compiler_gym.envs.llvm.benchmarks.validation import run_opt
 from compiler_gym.envs.llvm.game_env import GameEnv
 from compiler_gym.errors import ServiceError
+from tests.envs.llvm.game_program import game_program
 
 ID = "llvm-inline-v0"
-LZSS = "benchmark://kernels-v0/lzss"
 
 
 @pytest.fixture(scope="module")
 def shared_env():
-    with compiler_gym.make(ID, benchmark=LZSS) as env:
+    with compiler_gym.make(ID, benchmark=game_program()) as env:
         yield env
 
 
@@ -52,7 +52,7 @@ def test_begins_with_clang_oz(env):
     env.reset()
     assert env.observation["ObjectTextSizeBytes"] == env.observation["ObjectTextSizeOz"]
     assert env.observation["IrInstructionCount"] == env.observation["IrInstructionCountDefault"]
-    with compiler_gym.make("llvm-v0", benchmark=LZSS, action_space="Pipelines") as passes:
+    with compiler_gym.make("llvm-v0", benchmark=game_program(), action_space="Pipelines") as passes:
         passes.reset()
         passes.step(passes.action_space["clang<Oz>"])
         assert env.observation["Bitcode"].tobytes() == passes.observation["Bitcode"].tobytes()
@@ -207,7 +207,7 @@ def test_a_service_that_plays_another_game():
 
 
 def test_a_game_by_its_name():
-    with GameEnv(game="inlining", benchmark=LZSS, reward_space="ObjectTextSizeOz") as env:
+    with GameEnv(game="inlining", benchmark=game_program(), reward_space="ObjectTextSizeOz") as env:
         env.reset()
         *_, info = env.step(env.action_space["keep"])
         assert env.action_space.names == ["keep", "inline", "default"]

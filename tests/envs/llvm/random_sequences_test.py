@@ -3,6 +3,8 @@
 Long runs make many more sequences.
 """
 
+from copy import deepcopy
+
 import numpy as np
 import pytest
 
@@ -61,10 +63,11 @@ def test_a_wrong_program_is_noticed_and_reduced(env, monkeypatch):
     env.reset(benchmark=kernel_uri(KERNELS[0]), action_space=ACTION_SPACE)
     actions = [env.action_space[name] for name in ("sroa", "gvn", "dce", "licm")]
     culprit = env.action_space["gvn"]
-    real = type(env).validate
+    right = env.validate()
+    assert right.benchmark_semantics_validated
 
     def validate(self, state=None):
-        result = real(self, state)
+        result = deepcopy(right)
         if culprit in self.actions:
             result.errors.append(ValidationError("Wrong output", {}))
             result.benchmark_semantics_validation_failed = True

@@ -7,7 +7,7 @@ import pytest
 
 from compiler_gym.envs.llvm import LlvmEnv
 from compiler_gym.util import llvm_tools
-from tests.effort import effort
+from tests.effort import effort, sample
 from tests.envs.llvm.kernel_programs import kernel_uri
 
 pytestmark = pytest.mark.timeout(effort(300, 3600))
@@ -31,7 +31,7 @@ def pair(request, shared_env):
         yield plain, cached
 
 
-@pytest.mark.parametrize("kernel", ["huffman", "sha256"])
+@pytest.mark.parametrize("kernel", sample(["sha256", "huffman"], 1))
 def test_equals_an_environment_without(pair, kernel):
     plain, cached = pair
     random = np.random.default_rng(0)

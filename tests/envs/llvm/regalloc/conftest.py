@@ -1,12 +1,13 @@
 import pytest
 
 import compiler_gym
+from tests.envs.llvm.game_program import game_program
 
 
 @pytest.fixture(scope="module")
 def shared_env(request):
-    """The environment of a module's ``ID`` on its program ``LZSS``. Skips without LLVM 22."""
-    with compiler_gym.make(request.module.ID, benchmark=request.module.LZSS) as env:
+    """The environment of a module's ``ID``. Skips without LLVM 22."""
+    with compiler_gym.make(request.module.ID, benchmark=game_program()) as env:
         try:
             env.reset()
         except NotImplementedError as error:

@@ -22,17 +22,14 @@ from compiler_gym.envs.llvm.regalloc.decisions import (
 from compiler_gym.tuning.size.object_file import read_object
 from compiler_gym.util import llvm_tools
 from compiler_gym.util.commands import CommandError
-from compiler_gym.util.runfiles_path import runfiles_path
-
-LZSS = "benchmark://kernels-v0/lzss"
-SOURCE = runfiles_path("compiler_gym/data/kernels-v0/lzss/program.c")
+from tests.envs.llvm.game_program import SOURCE, game_program
 
 
 @pytest.fixture(scope="module", name="episode")
 def fixture_episode(tmp_path_factory):
     """An episode of random answers: its folder with object file and input, and its decisions."""
     folder = tmp_path_factory.mktemp("episode")
-    with compiler_gym.make("llvm-regalloc-v0", benchmark=LZSS) as env:
+    with compiler_gym.make("llvm-regalloc-v0", benchmark=game_program()) as env:
         try:
             env.reset()
         except NotImplementedError as error:  # An LLVM before 22.
@@ -43,7 +40,7 @@ def fixture_episode(tmp_path_factory):
         assert env.observation["ObjectTextSizeBytes"] != env.observation["ObjectTextSizeOz"]
         env.write_object(folder / "episode.o")
         env.write_input(folder / "program.bc")
-        decisions = env.decisions("lzss/program.c")
+        decisions = env.decisions("llvm/mixing.c")
         evictions = env.observation["Evictions"]
     assert not decisions.is_about_priorities
     made = [each.chosen for answers in decisions.functions.values() for each in answers]
@@ -139,7 +136,7 @@ def test_a_unit_has_decisions_of_one_kind(tmp_path):
 def test_a_build_has_the_bytes_of_the_episode(episode, tmp_path, cc):
     folder, decisions = episode
     path = tmp_path / "decisions"
-    write_decisions(path, [UnitDecisions("program.c", {}), decisions], "an episode")
+    write_decisions(path, [UnitDecisions("mixing.c", {}), decisions], "an episode")
     unit, log, stderr = cc(SOURCE, "-std=c11", "-w", policy=path.name)
     count = sum(map(len, decisions.functions.values()))
     assert (log[0], log[-1], stderr) == ("regalloc", f"{count} decisions of {path}", "")
@@ -163,7 +160,7 @@ def test_a_stock_clang_makes_the_object_file_of_the_episode(episode, tmp_path):
 def fixture_priorities(tmp_path_factory):
     """An episode of random priorities in one function: its folder and decisions."""
     folder = tmp_path_factory.mktemp("priorities")
-    spaces = {"benchmark": LZSS, "action_space": "Priorities"}
+    spaces = {"benchmark": game_program(), "action_space": "Priorities"}
     with compiler_gym.make("llvm-regalloc-v0", **spaces) as env:
         try:
             env.reset()
@@ -177,7 +174,7 @@ def fixture_priorities(tmp_path_factory):
         assert env.observation["ObjectTextSizeBytes"] != size
         env.write_object(folder / "episode.o")
         env.write_input(folder / "program.bc")
-        decisions = env.decisions("lzss/program.c")
+        decisions = env.decisions("llvm/mixing.c")
     assert len(decisions.functions) > 1
     assert not all(each.is_default for each in decisions.functions[name])
     for other in decisions.functions.keys() - {name}:

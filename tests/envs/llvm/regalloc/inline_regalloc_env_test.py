@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 ID = "llvm-inline-regalloc-v0"
-LZSS = "benchmark://kernels-v0/lzss"
 
 
 pytestmark = pytest.mark.usefixtures("shared_env")

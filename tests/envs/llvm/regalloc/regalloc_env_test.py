@@ -8,9 +8,9 @@ import pytest
 import compiler_gym
 from compiler_gym.util import llvm_tools
 from compiler_gym.wrappers import RuntimePointEstimateReward
+from tests.envs.llvm.game_program import game_program
 
 ID = "llvm-regalloc-v0"
-LZSS = "benchmark://kernels-v0/lzss"
 
 
 pytestmark = pytest.mark.usefixtures("shared_env")
@@ -139,14 +139,14 @@ def test_illegal_candidate(env):
 
 
 def test_one_function():
-    with compiler_gym.make(ID, benchmark=LZSS) as everything:
+    with compiler_gym.make(ID, benchmark=game_program()) as everything:
         everything.reset()
         name = everything.observation["Evictions"]["function"][0]
-    with compiler_gym.make(ID, benchmark=LZSS, function=name) as env:
+    with compiler_gym.make(ID, benchmark=game_program(), function=name) as env:
         env.reset()
         assert set(env.observation["Evictions"]["function"]) == {name}
     with (
-        compiler_gym.make(ID, benchmark=LZSS, function="nowhere") as env,
+        compiler_gym.make(ID, benchmark=game_program(), function="nowhere") as env,
         pytest.raises(ValueError, match='got "nowhere"'),
     ):
         env.reset()

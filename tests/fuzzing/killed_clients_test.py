@@ -34,7 +34,7 @@ MIN_CLIENTS = 24
 WARM_UP_CLIENTS = 2 * len(MOMENTS)
 # The longest time between what a client announces and its end.
 MAX_LIFE_SECONDS = 0.05
-_WATCH_SECONDS = 2
+_WATCH_SECONDS = 1
 _PATIENCE_SECONDS = 60
 
 

@@ -1,6 +1,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -223,9 +224,9 @@ TEST_F(ExecutableTest, ATimeoutKillsAllThatTheRunStarted) {
              "setsid sh -c 'while :; do echo >> alive; sleep 0.05; done' & " + logging("run") +
                  "; sleep 1000");
   // A busy machine needs some time to start them.
-  config_.mutable_run_cmd()->set_timeout_seconds(3);
+  config_.mutable_run_cmd()->set_timeout_seconds(2);
   ASSERT_THAT(build(), IsOk());
-  EXPECT_THAT(run(), IsError(StatusCode::DEADLINE_EXCEEDED, "3 second"));
+  EXPECT_THAT(run(), IsError(StatusCode::DEADLINE_EXCEEDED, "2 second"));
   EXPECT_EQ(log(), "run\n");
   const auto alive = (scratch() / "alive").string();
   const std::string before = readFile(alive);
@@ -373,17 +374,23 @@ TEST_F(ExecutableTest, TheScratchDirectoryGoesWhateverTheProgramLeaves) {
   std::ofstream((outside.path() / "file").string()) << "kept";
   ASSERT_THAT(build(), IsOk());
   int folder = open(scratch().c_str(), O_PATH);
-  // Deeper than paths may be long.
-  for (int i = 0; i < 2100; ++i) {
-    ASSERT_EQ(mkdirat(folder, "d", 0700), 0);
-    const int next = openat(folder, "d", O_PATH);
+  // Deeper than paths may be long, and than files may be open.
+  const std::string name(50, 'd');
+  for (int i = 0; i < 150; ++i) {
+    ASSERT_EQ(mkdirat(folder, name.c_str(), 0700), 0);
+    const int next = openat(folder, name.c_str(), O_PATH);
     close(folder);
     folder = next;
   }
   ASSERT_EQ(symlinkat(outside.path().c_str(), folder, "link"), 0);
-  ASSERT_EQ(fchmodat(AT_FDCWD, (scratch() / "d").c_str(), 0, 0), 0);
+  ASSERT_EQ(fchmodat(AT_FDCWD, (scratch() / name).c_str(), 0, 0), 0);
   close(folder);
+  rlimit files = {};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &files), 0);
+  const rlimit few = {100, files.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
   executable_.reset();
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &files), 0);
   EXPECT_EQ(directory_.entries(), 0);
   EXPECT_EQ(outside.entries(), 1);
 }

@@ -146,7 +146,7 @@ TEST_F(LlvmSessionTest, AForkHasTheParametersAndBaselineOfItsParent) {
 }
 
 TEST_F(LlvmSessionTest, ObservingDoesNotChangeTheEffectOfActions) {
-  for (const std::string& name : sample<std::string>({"sorting", "csv_stats", "fft"}, 2)) {
+  for (const std::string& name : sample<std::string>({"fft", "csv_stats", "sorting"}, 1)) {
     for (int round = 0; round < effort(1, 2); ++round) {
       const std::vector<int64_t> actions = randomActions(effort(8, 20));
       const int64_t silent = start(name);

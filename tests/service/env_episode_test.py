@@ -297,8 +297,8 @@ class TestErrors:
 
         env.reward_space = slow = Slow("slow", default_value=-1)
         assert env.step(NO_OP)[1:3] == (5, False)
-        slow.seconds = 3.1
-        _, reward, done, info = env.step(NO_OP, timeout=3)
+        slow.seconds = 1.1
+        _, reward, done, info = env.step(NO_OP, timeout=1)
         assert (reward, done, info["error_type"]) == (0, True, "TimeoutError")
         assert "env.observation['length'] after a reset has 300 s" in info["error_details"]
         env.reward_space = "length"

@@ -203,12 +203,12 @@ TEST_F(RegallocGameTest, ProgramsWithoutQuestionsEndAtOnce) {
 // LLVM sends the name of each function, and waits when nobody reads them.
 TEST_F(RegallocGameTest, ManyFunctionsWithFewQuestions) {
   std::string program;
-  for (int i = 0; i < 1500; ++i) {
+  for (int i = 0; i < 400; ++i) {
     program +=
-        "define i32 @f" + std::string(100, 'x') + std::to_string(i) + "() {\n  ret i32 7\n}\n";
+        "define i32 @f" + std::string(400, 'x') + std::to_string(i) + "() {\n  ret i32 7\n}\n";
   }
   EXPECT_EQ(start(program)->openQuestion(), nullptr);
-  EXPECT_EQ(start(program, kPriority)->allocation().questions.size(), 1500U);
+  EXPECT_EQ(start(program, kPriority)->allocation().questions.size(), 400U);
 }
 
 // Whatever compiles the bitcode gets the registers.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "compiler_gym/service/runtime/wire/Channel.h"
+#include "tests/Effort.h"
 #include "tests/service/runtime/DirectClient.h"
 #include "tests/service/runtime/ToyServiceFixture.h"
 #include "tests/service/runtime/ToySession.h"
@@ -62,7 +63,7 @@ TEST_F(DirectChannelTest, ForksAreOfTheStateInWhichTheyWereAskedFor) {
   request.set_session_id(startOn("", &session));
   std::string text;
   StepReply reply;
-  for (int i = 0; i < 200; ++i) {
+  for (int i = 0; i < effort(60, 200); ++i) {
     ForkSessionReply forked;
     Channel copy;
     ASSERT_TRUE(callWithSocket(service_, Method::kForkSession, request, &forked, &copy).ok());

@@ -24,22 +24,12 @@ using ::testing::HasSubstr;
 using toy::makeBenchmark;
 using toy::ToyClient;
 
-// The address of the service.
-enum class Setting {
-  // Its methods are called.
-  kCalls,
-  kGrpc,
-};
-
-class CompilerGymServiceTest : public ::testing::TestWithParam<Setting> {
+// Calls by gRPC.
+class CompilerGymServiceTest : public ::testing::Test {
  protected:
   CompilerGymServiceTest() : service_(makeToySessions()) {
-    if (GetParam() == Setting::kCalls) {
-      client_.emplace(&service_);
-    } else {
-      EXPECT_THAT(ServiceServer::start(&service_, ServerOptions(), &server_), IsOk());
-      client_.emplace(server_->port());
-    }
+    EXPECT_THAT(ServiceServer::start(&service_, ServerOptions(), &server_), IsOk());
+    client_.emplace(server_->port());
   }
 
   const ToyClient& client() const { return *client_; }
@@ -50,20 +40,15 @@ class CompilerGymServiceTest : public ::testing::TestWithParam<Setting> {
   std::optional<ToyClient> client_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Settings, CompilerGymServiceTest,
-                         ::testing::Values(Setting::kCalls, Setting::kGrpc), [](const auto& info) {
-                           return info.param == Setting::kCalls ? "Calls" : "Grpc";
-                         });
-
 // The compiler judges whether a name is enough.
-TEST_P(CompilerGymServiceTest, NameWithoutAProgram) {
+TEST_F(CompilerGymServiceTest, NameWithoutAProgram) {
   const Benchmark benchmark = makeBenchmark("benchmark://user-v0/name");
   EXPECT_THAT(client().start(benchmark).message(), HasSubstr("Benchmark not found"));
   ASSERT_TRUE(client().add({benchmark}).ok());
   EXPECT_THAT(client().start(benchmark).message(), HasSubstr("Cannot read the program"));
 }
 
-TEST_P(CompilerGymServiceTest, EndOfStepComesAfterTheObservationsOfEachStep) {
+TEST_F(CompilerGymServiceTest, EndOfStepComesAfterTheObservationsOfEachStep) {
   const int64_t session = client().startOn("abc");
   const auto first = client().step(session, {"rotate", "rotate"}, {toy::kEndOfSteps});
   EXPECT_EQ(first.reply.observation(0).int64_value(), 0);
@@ -71,7 +56,7 @@ TEST_P(CompilerGymServiceTest, EndOfStepComesAfterTheObservationsOfEachStep) {
   EXPECT_EQ(second.reply.observation(0).int64_value(), 1);
 }
 
-TEST_P(CompilerGymServiceTest, ObservationThatFailsIsToldFromAnActionThatIsRefused) {
+TEST_F(CompilerGymServiceTest, ObservationThatFailsIsToldFromAnActionThatIsRefused) {
   const int64_t session = client().startOn("aba");
   StepRequest request;
   request.set_session_id(session);
@@ -97,7 +82,7 @@ TEST_P(CompilerGymServiceTest, ObservationThatFailsIsToldFromAnActionThatIsRefus
   EXPECT_EQ(observed.reply.observation(0).string_value(), "abaa");
 }
 
-TEST_P(CompilerGymServiceTest, ObservationThatFailsEndsTheStepOfAFormerClient) {
+TEST_F(CompilerGymServiceTest, ObservationThatFailsEndsTheStepOfAFormerClient) {
   const int64_t session = client().startOn("aba");
   EXPECT_EQ(client().step(session, {"append-a"}, {toy::kFailing}).code(),
             StatusCode::FAILED_PRECONDITION);
@@ -107,14 +92,14 @@ TEST_P(CompilerGymServiceTest, ObservationThatFailsEndsTheStepOfAFormerClient) {
   EXPECT_EQ(observed.reply.observation(1).int64_value(), 1);
 }
 
-TEST_P(CompilerGymServiceTest, EndOfStepCanFailTheStep) {
+TEST_F(CompilerGymServiceTest, EndOfStepCanFailTheStep) {
   const int64_t session = client().startOn("abc");
   EXPECT_THAT(client().step(session, {"append-a", "corrupt"}, {toy::kText}).status,
               IsError(StatusCode::DATA_LOSS, "The text is corrupt"));
 }
 
 // Nobody knows what the program is after an action that has failed half-way.
-TEST_P(CompilerGymServiceTest, SessionDoesNotGoOnAfterAFailure) {
+TEST_F(CompilerGymServiceTest, SessionDoesNotGoOnAfterAFailure) {
   const int64_t session = client().startOn("abc");
   const int64_t other = client().startOn("other");
   EXPECT_THAT(client().step(session, {"append-a", "fail", "reverse"}, {toy::kText}).status,
@@ -130,7 +115,7 @@ TEST_P(CompilerGymServiceTest, SessionDoesNotGoOnAfterAFailure) {
   EXPECT_TRUE(client().end(session).ok());
 }
 
-TEST_P(CompilerGymServiceTest, ParameterThatBreaksTheProgramEndsTheUseOfTheSession) {
+TEST_F(CompilerGymServiceTest, ParameterThatBreaksTheProgramEndsTheUseOfTheSession) {
   const int64_t session = client().startOn("abc");
   EXPECT_EQ(client().send(session, {{"toy.corrupt", ""}}).code(), StatusCode::DATA_LOSS);
   EXPECT_THAT(client().step(session, {"reverse"}, {toy::kText}).status,

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "tests/Statuses.h"
+#include "tests/service/runtime/CompilerGymService.h"
 
 namespace compiler_gym::llvm_service {
 
@@ -20,13 +21,19 @@ const boost::filesystem::path& prepare(const boost::filesystem::path& workingDir
 
 }  // namespace
 
-LlvmClient::LlvmClient() : service_(prepare(directory_.path())) {
+LlvmClient::LlvmClient()
+    : service_(
+          std::make_unique<runtime::CompilerGymService<LlvmSession>>(prepare(directory_.path()))) {
   const GetSpacesRequest request;
-  EXPECT_THAT(service_.GetSpaces(nullptr, &request, &spaces_), IsOk());
+  EXPECT_THAT(service_->GetSpaces(nullptr, &request, &spaces_), IsOk());
   for (const ActionSpace& space : spaces_.action_space_list()) {
     EXPECT_TRUE(space.space().any_value().UnpackTo(&actions_.emplace_back()));
   }
 }
+
+LlvmClient::~LlvmClient() = default;
+
+int LlvmClient::sessionCount() const { return service_->sessionCount(); }
 
 int64_t LlvmClient::actionCount(int actionSpace) const {
   return actions_.at(actionSpace).name_size();
@@ -73,7 +80,7 @@ Status LlvmClient::tryStart(const Benchmark& benchmark, int actionSpace, int64_t
   *request.mutable_benchmark() = benchmark;
   request.set_action_space(actionSpace);
   StartSessionReply reply;
-  const Status status = service_.StartSession(nullptr, &request, &reply);
+  const Status status = service_->StartSession(nullptr, &request, &reply);
   session = status.ok() ? reply.session_id() : -1;
   return status;
 }
@@ -82,7 +89,7 @@ int64_t LlvmClient::fork(int64_t session) {
   ForkSessionRequest request;
   request.set_session_id(session);
   ForkSessionReply reply;
-  EXPECT_THAT(service_.ForkSession(nullptr, &request, &reply), IsOk());
+  EXPECT_THAT(service_->ForkSession(nullptr, &request, &reply), IsOk());
   return reply.session_id();
 }
 
@@ -90,7 +97,7 @@ void LlvmClient::end(int64_t session) {
   EndSessionRequest request;
   request.set_session_id(session);
   EndSessionReply reply;
-  EXPECT_THAT(service_.EndSession(nullptr, &request, &reply), IsOk());
+  EXPECT_THAT(service_->EndSession(nullptr, &request, &reply), IsOk());
 }
 
 bool LlvmClient::step(int64_t session, const std::vector<int64_t>& actions) {
@@ -107,7 +114,7 @@ bool LlvmClient::step(int64_t session, const std::vector<int64_t>& actions) {
 }
 
 Status LlvmClient::tryStep(const StepRequest& request, StepReply& reply) {
-  return service_.Step(nullptr, &request, &reply);
+  return service_->Step(nullptr, &request, &reply);
 }
 
 Event LlvmClient::observe(int64_t session, const std::string& observation) {
@@ -138,7 +145,7 @@ std::string LlvmClient::send(int64_t session, const std::string& key, const std:
   parameter->set_key(key);
   parameter->set_value(value);
   SendSessionParameterReply reply;
-  EXPECT_THAT(service_.SendSessionParameter(nullptr, &request, &reply), IsOk()) << key;
+  EXPECT_THAT(service_->SendSessionParameter(nullptr, &request, &reply), IsOk()) << key;
   return reply.reply_size() == 1 ? reply.reply(0) : "";
 }
 
@@ -149,7 +156,7 @@ Status LlvmClient::trySend(int64_t session, const std::string& key, const std::s
   parameter->set_key(key);
   parameter->set_value(value);
   SendSessionParameterReply reply;
-  return service_.SendSessionParameter(nullptr, &request, &reply);
+  return service_->SendSessionParameter(nullptr, &request, &reply);
 }
 
 }  // namespace compiler_gym::llvm_service

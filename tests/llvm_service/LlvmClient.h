@@ -1,13 +1,17 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "llvm_service/LlvmSession.h"
 #include "tests/llvm_service/TemporaryDirectory.h"
-#include "tests/service/runtime/CompilerGymService.h"
+
+namespace compiler_gym::runtime {
+class RpcService;  // Its header takes longer to compile than a test.
+}
 
 namespace compiler_gym::llvm_service {
 
@@ -19,6 +23,7 @@ class LlvmClient {
   using Parameters = std::vector<std::pair<std::string, std::string>>;
 
   LlvmClient();
+  ~LlvmClient();
 
   /// Number of actions of a space.
   int64_t actionCount(int actionSpace) const;
@@ -49,12 +54,12 @@ class LlvmClient {
   grpc::Status trySend(int64_t session, const std::string& key, const std::string& value);
 
   const boost::filesystem::path& workingDirectory() const { return directory_.path(); }
-  int sessionCount() const { return service_.sessionCount(); }
+  int sessionCount() const;
   const GetSpacesReply& spaces() const { return spaces_; }
 
  private:
   const TemporaryDirectory directory_;
-  runtime::CompilerGymService<LlvmSession> service_;
+  const std::unique_ptr<runtime::RpcService> service_;
   GetSpacesReply spaces_;
   // The names of each action space.
   std::vector<CommandlineSpace> actions_;

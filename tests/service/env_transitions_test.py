@@ -242,12 +242,12 @@ def test_snapshots_end_with_the_connection(caplog):
 def test_memory_of_the_cache_is_bounded(plain):
     with make_toy_env(benchmark=HELLO, observation_space="text", transition_cache=100_000) as env:
         largest = 0
-        for i in range(300):
+        for i in range(120):
             walk(env, [HARMLESS[i // 5**k % 5] for k in range(4)])
             largest = max(largest, env.transitions.stats.size)
         assert 50_000 < largest <= 110_000
         assert env.transitions.stats.states < 100
-        results = walk(env, [HARMLESS[299 // 5**k % 5] for k in range(4)])
+        results = walk(env, [HARMLESS[119 // 5**k % 5] for k in range(4)])
         assert known(results) == [True] * 4
 
 

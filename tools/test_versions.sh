@@ -38,8 +38,8 @@ run() {
 }
 
 mapfile -t lowest < <(lowest_versions)
-run lowest "$(python_of 3.10 3.11 3.12 3.13)" "${lowest[@]}"
-run highest "$(python_of 3.13 3.12 3.11 3.10)"
+run lowest "$(python_of 3.10 3.11 3.12 3.13 3.14)" "${lowest[@]}"
+run highest "$(python_of 3.14 3.13 3.12 3.11 3.10)"
 
 .venv/bin/python3 - "$folder"/{lowest,highest}.xml <<'PYTHON'
 import sys

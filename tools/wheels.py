@@ -87,7 +87,9 @@ def build(folder: Path, output: Path, bill: str = "") -> None:
         archive.writestr(ZipInfo(f"{information}/{BILL_OF_MATERIALS}"), bill)
     command = [sys.executable, "-m", "auditwheel", "repair", "--plat", PLATFORM]
     # The only tag, not one of several.
-    command += ["--only-plat", "--wheel-dir", str(repaired_folder), str(plain)]
+    command += ["--only-plat", "--wheel-dir", str(repaired_folder)]
+    # Inside of the package: a confined compiler may read nothing else.
+    command += ["--lib-sdir", "/libraries", str(plain)]
     _run(command, folder, environment)
     (wheel,) = repaired_folder.glob("*.whl")
     if wheel.name != output.name:

@@ -20,8 +20,8 @@ import compiler_gym
 from compiler_gym.cli.console import print_json, print_line
 from compiler_gym.errors import EnvironmentNotSupported, ServiceError
 from compiler_gym.util import llvm_tools
-from compiler_gym.util.commands import HEADERS_FIX, run_command
-from compiler_gym.util.confinement import protections
+from compiler_gym.util.commands import HEADERS_FIX, CommandError
+from compiler_gym.util.confinement import Limits, protections, run_confined
 from compiler_gym.util.processors import processors
 from compiler_gym.util.runfiles_path import (
     cache_path,
@@ -155,14 +155,18 @@ def _tool(name: str) -> str:
 
 
 def _compile() -> str:
-    """Builds and runs a program, which needs the headers and startup files of C."""
-    clang = llvm_tools.clang_path()
-    with tempfile.TemporaryDirectory(prefix="compiler_gym-") as folder:
-        program = Path(folder) / "a.out"
-        run_command(
-            [clang, "-x", "c", "-", "-o", program], _SECONDS, stdin=_HELLO, text=False, cwd=folder
-        )
-        works = run_command([program], _SECONDS).stdout.strip()
+    """Builds and runs a program as the observation ``Runtime`` does: confined."""
+    command = ["/bin/sh", "-c", '"$0" -x c - -o a.out && ./a.out', str(llvm_tools.clang_path())]
+    done = run_confined(
+        command,
+        Limits(seconds=_SECONDS),
+        readable=[llvm_tools.clang_prefix()],
+        stdin=_HELLO,
+        any_addresses=True,
+    )
+    if done.returncode or done.limit:
+        raise CommandError(done.returncode, command, done.reason.encode(), done.stderr)
+    works = done.stdout.decode().strip()
     library = llvm_tools.companion_c_library()
     end = "" if library is None else f", with the C library of {library}"
     return f"clang builds one, and it {works}{end}"

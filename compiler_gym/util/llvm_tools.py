@@ -110,6 +110,11 @@ def clang_path() -> Path:
     return tool_path("clang")
 
 
+def clang_prefix() -> Path:
+    """Returns the folder that has the compiler with its libraries and headers."""
+    return clang_path().resolve().parents[1]
+
+
 def opt_path() -> Path:
     """Returns the path of ``opt``, which runs passes on bitcode."""
     return tool_path("opt")

@@ -269,7 +269,7 @@ def _run_confined(
     """Builds a program as the service does."""
     named = [*build.infile, *build.env.values()]
     readable = [Path(each) for each in [*named, variables["IN"]] if each.startswith("/")]
-    readable += [llvm_tools.clang_path().resolve().parents[1], *paths_named_by(command[-1])]
+    readable += [llvm_tools.clang_prefix(), *paths_named_by(command[-1])]
     # The confining program gets no variables of the benchmark: it would load a library by them.
     settings = [f"{name}={value}" for name, value in {**build.env, **variables}.items()]
     done = run_confined(

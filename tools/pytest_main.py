@@ -4,6 +4,7 @@ import os
 import sys
 
 import pytest
+from _pytest import runner
 
 if __name__ == "__main__":
     # Tests leave the user's files alone; the sandbox of Bazel lets them write nowhere else anyway.
@@ -12,6 +13,9 @@ if __name__ == "__main__":
     # Bazel runs as many tests as there are processors. Threads of each would wait for each other:
     # to train a small model of scikit-learn takes ten times the processor time with them.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+    # pytest sets PYTEST_CURRENT_TEST. Programs that are kept for further runs, such as clang, are
+    # started anew when the environment changes: see compiler_gym/util/started_programs.py.
+    runner._update_current_test_var = lambda item, when: None
     options = [
         "--tb=short",
         "--strict-markers",

@@ -1,6 +1,7 @@
 """A program of a few functions, and what compiles it."""
 
 import math
+import shutil
 import subprocess
 
 import pytest
@@ -43,10 +44,20 @@ int main(void) {
 """
 
 
+@pytest.fixture(scope="session", name="cache")
+def fixture_cache(tmp_path_factory):
+    """A place for what is learned: one for all tests, as clang is started anew for each other."""
+    path = tmp_path_factory.mktemp("cache")
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setenv("COMPILER_GYM_CACHE", str(path))
+        yield path
+
+
 @pytest.fixture(autouse=True)
-def caches(tmp_path, monkeypatch):
-    """A place of its own for what is learned."""
-    monkeypatch.setenv("COMPILER_GYM_CACHE", str(tmp_path / "cache"))
+def empty_cache(cache):
+    yield
+    shutil.rmtree(cache)
+    cache.mkdir()
 
 
 @pytest.fixture(name="source")

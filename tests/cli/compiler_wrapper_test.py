@@ -24,6 +24,7 @@ from compiler_gym.tuning.size.trial_linking import trial_linker
 from compiler_gym.util import llvm_tools
 from compiler_gym.util.commands import served_slots
 from compiler_gym.util.runfiles_path import runfiles_path
+from tests.cli.conftest import compile_smaller
 from tests.effort import effort
 from tests.processes import command_lines, descendants, is_running, wait_until
 
@@ -51,15 +52,9 @@ def fixture_folder(environment, monkeypatch):
     return environment
 
 
-def command(*words, function="cc"):
-    script = f"from compiler_gym.cli.compiler_wrapper import {function}; {function}()"
+def command(*words):
+    script = "from compiler_gym.cli.compiler_wrapper import cc; cc()"
     return [sys.executable, "-c", script, *map(str, words)]
-
-
-def compile(*words, function="cc", check=True):
-    return subprocess.run(
-        command(*words, function=function), capture_output=True, text=True, check=check, timeout=120
-    )
 
 
 def clang(*words):
@@ -80,7 +75,7 @@ def log():
 
 def test_units_become_smaller_once(folder):
     clang("-Oz", "-c", "unit.c", "-o", "clang.o")
-    compile("-Oz", "-c", "unit.c", "-o", "unit.o")
+    compile_smaller("-Oz", "-c", "unit.c", "-o", "unit.o")
     sizes = (trial_linker(()).size(folder / name) for name in ("clang.o", "unit.o"))
     before, after = (each.loaded for each in sizes)
     assert after < before
@@ -89,20 +84,20 @@ def test_units_become_smaller_once(folder):
     # The second time, what was found is taken.
     contents = (folder / "unit.o").read_bytes()
     (folder / "unit.o").unlink()
-    compile("-c", "unit.c", "-Oz")  # Without its name, as clang calls it.
+    compile_smaller("-c", "unit.c", "-Oz")  # Without its name, as clang calls it.
     assert (folder / "unit.o").read_bytes() == contents and len(log()) == 1
     assert all_lines()[1] == ["kept", str(before), str(after), "", "", "unit.o", ""]
     # A header is part of what is compiled; the name of the output is not.
     (folder / "limit.h").write_text("#define LIMIT 99\n")
-    compile("-Oz", "-c", "unit.c", "-o", "unit.o")
+    compile_smaller("-Oz", "-c", "unit.c", "-o", "unit.o")
     assert len(log()) == 2 and (folder / "unit.o").read_bytes() != contents
 
 
 def test_edited_unit_starts_from_its_former_version(folder, monkeypatch):
     monkeypatch.setenv("COMPILER_GYM_EVALUATIONS", "2")
-    compile("-Oz", "-c", "unit.c")
+    compile_smaller("-Oz", "-c", "unit.c")
     (folder / "unit.c").write_text(_SOURCE.replace("x * 5", "x * 6"))
-    compile("-Oz", "-c", "unit.c", "-o", "unit.o")
+    compile_smaller("-Oz", "-c", "unit.c", "-o", "unit.o")
     notes = [words[-1] for words in log()]
     assert notes == [
         "",
@@ -116,7 +111,7 @@ def test_edited_unit_starts_from_its_former_version(folder, monkeypatch):
     made = []
     for cache in ("cache", "empty"):
         monkeypatch.setenv("COMPILER_GYM_CACHE", str(folder.parent / cache))
-        compile("-Oz", "-c", "unit.c", "-o", "unit.o")
+        compile_smaller("-Oz", "-c", "unit.c", "-o", "unit.o")
         made.append((folder / "unit.o").read_bytes())
     assert made[0] == made[1] and [words[-1] for words in log()][2:] == ["", ""]
 
@@ -134,7 +129,7 @@ def test_probes_cost_no_time(folder, monkeypatch):
     shutil.copy("unit.c", "ztest4711.c")  # This is what the configure script of zlib compiles.
     os.rename("unit.c", "conftest.c")
     for name in ("probe123", "conftest", "ztest4711"):
-        compile("-Oz", "-c", f"{name}.c")
+        compile_smaller("-Oz", "-c", f"{name}.c")
     assert log() == []
     assert [words[6].partition(":")[0] for words in all_lines()] == [
         "less than 100 bytes of code",
@@ -158,7 +153,7 @@ def test_the_log_has_the_reason_for_an_object_file_of_clang(folder):
         (["-Oz", "-c", "unit.c", "@split"], "-split-dwarf-output describes the code of clang"),
         (["-Oz", "-c", "unit.c", "-fstack-usage"], "-stack-usage-file describes the code of"),
     ):
-        compile(*words)
+        compile_smaller(*words)
         note = all_lines()[-1][6]
         assert note.startswith(reason) and note.endswith(f": {shlex.join(words)}")
     assert log() == []
@@ -168,13 +163,13 @@ def test_another_level_and_objective_for_all(folder, monkeypatch):
     monkeypatch.setenv("COMPILER_GYM_LEVEL", "-Oz")
     monkeypatch.setenv("COMPILER_GYM_OBJECTIVE", "text")
     clang("-Oz", "-c", "unit.c", "-o", "clang.o")
-    compile("-O2", "-g", "-c", "unit.c", "-o", "unit.o")
+    compile_smaller("-O2", "-g", "-c", "unit.c", "-o", "unit.o")
     ((before, after, *_),) = log()
     assert int(before) == read_object(folder / "clang.o").text > int(after)
     assert read_object(folder / "unit.o").text == int(after)
     # The level counts for object files that are not searched, too.
     clang("-Oz", "-fstack-usage", "-c", "unit.c", "-o", "clang.o")
-    compile("-O2", "-fstack-usage", "-c", "unit.c", "-o", "unit.o")
+    compile_smaller("-O2", "-fstack-usage", "-c", "unit.c", "-o", "unit.o")
     assert (folder / "unit.o").read_bytes() == (folder / "clang.o").read_bytes()
 
 
@@ -186,7 +181,7 @@ def test_fewest_instructions(folder, monkeypatch):
     constants = (f"int f{number}(void) {{ return {number + 2}; }}" for number in range(30))
     (folder / "unit.c").write_text("\n".join(constants))
     clang("-Oz", "-c", "unit.c", "-o", "clang.o")
-    compile("-Oz", "-c", "unit.c", "-o", "unit.o")
+    compile_smaller("-Oz", "-c", "unit.c", "-o", "unit.o")
     ((before, after, *_),) = log()
     counts = [read_with_instructions(folder / name) for name in ("clang.o", "unit.o")]
     assert [int(before), int(after)] == [each.instruction_count for each in counts]
@@ -198,15 +193,15 @@ def test_fewest_instructions(folder, monkeypatch):
 def test_errors_in_the_search_do_not_fail_the_build(folder, monkeypatch):
     clang("-Oz", "-c", "unit.c", "-o", "clang.o")
     monkeypatch.setenv("COMPILER_GYM_CACHE", str(folder / "clang.o"))
-    compile("-Oz", "-c", "unit.c", "-o", "unit.o")
+    compile_smaller("-Oz", "-c", "unit.c", "-o", "unit.o")
     assert (folder / "unit.o").read_bytes() == (folder / "clang.o").read_bytes()
     assert "COMPILER_GYM_CACHE" in all_lines()[0][6] and log() == []
 
 
-def compiled(name="unit.o"):
+def compiled():
     """The bytes that a compilation makes."""
-    compile("-Oz", "-c", "unit.c", "-o", name)
-    return open(name, "rb").read()
+    compile_smaller("-Oz", "-c", "unit.c", "-o", "unit.o")
+    return Path("unit.o").read_bytes()
 
 
 def test_equal_bytes_with_any_number_of_jobs_in_two_caches(folder, monkeypatch):
@@ -216,8 +211,8 @@ def test_equal_bytes_with_any_number_of_jobs_in_two_caches(folder, monkeypatch):
         for cache, makeflags in (("one", ""), ("two", served.makeflags)):
             monkeypatch.setenv("COMPILER_GYM_CACHE", str(folder / cache))
             monkeypatch.setenv("MAKEFLAGS", makeflags)
-            results |= {compiled(), compiled("another.o")}
-    assert [words[0] for words in all_lines()] == ["search", "kept"] * 2
+            results.add(compiled())
+    assert [words[0] for words in all_lines()] == ["search"] * 2
     assert len(results) == 1
     assert log()[0][:3] == log()[1][:3]
 
@@ -325,7 +320,7 @@ def test_exclusions(folder, monkeypatch):
 def test_policy(folder, monkeypatch):
     monkeypatch.setenv("COMPILER_GYM_POLICY", "coreset")
     clang("-Oz", "-c", "unit.c", "-o", "clang.o")
-    compile("-Oz", "-c", "unit.c", "-o", "unit.o")
+    compile_smaller("-Oz", "-c", "unit.c", "-o", "unit.o")
     assert read_object(folder / "unit.o").text <= read_object(folder / "clang.o").text
 
 
@@ -381,7 +376,7 @@ def test_a_source_that_changes_is_left_as_clang_made_it(folder, monkeypatch):
     script.write_text(f'#!/bin/sh\n{real} "$@"; code=$?\n{edit}\nexit $code\n')
     script.chmod(0o755)
     monkeypatch.setenv("COMPILER_GYM_LLVM", str(folder / "prefix"))
-    compile("-Oz", "-c", "unit.c", "-o", "unit.o")
+    compile_smaller("-Oz", "-c", "unit.c", "-o", "unit.o")
     assert (folder / "unit.o").read_bytes() == (folder / "plain.o").read_bytes()
     assert all_lines()[-1][6] == "the bitcode of the source makes another object file than clang"
 
@@ -390,7 +385,7 @@ def test_log_that_cannot_be_written(folder, monkeypatch):
     monkeypatch.setenv("COMPILER_GYM_LOG", "none/log")
     monkeypatch.setenv("COMPILER_GYM_EVALUATIONS", "1")
     for level in ("-O2", "-Oz"):
-        done = compile(level, "-c", "unit.c", "-o", f"unit{level}.o")
+        done = compile_smaller(level, "-c", "unit.c", "-o", f"unit{level}.o")
         (line,) = done.stderr.splitlines()
         assert line.startswith("compiler-gym: warning: cannot write none/log: No such file or")
         assert (folder / f"unit{level}.o").exists()
@@ -401,17 +396,17 @@ def test_names_that_are_not_utf8(folder, monkeypatch):
     name = os.fsdecode(b"caf\xe9")
     shutil.copy("unit.c", f"{name}.c")
     words = ("--lock", "size.lock", "-Oz", "-c", f"{name}.c", "-o", f"{name}.o")
-    compile(*words)
+    compile_smaller(*words)
     made = Path(f"{name}.o").read_bytes()
-    compile(*words, "--frozen")
+    compile_smaller(*words, "--frozen")
     assert [words[5] for words in all_lines()] == [f"{name}.o"] * 2
     assert [words[0] for words in all_lines()] == ["search", "lock"]
     assert Path(f"{name}.o").read_bytes() == made
     (unit,) = json.loads((folder / "size.lock").read_text(encoding="utf-8"))["units"]
     assert unit["source"] == f"{name}.c"
     monkeypatch.setenv("COMPILER_GYM_RECORD", str(folder))
-    compile("--lock", "size.lock", "-O2", "-c", f"{name}.c")
-    compile("--lock", "size.lock", *words[2:])
+    compile_smaller("--lock", "size.lock", "-O2", "-c", f"{name}.c")
+    compile_smaller("--lock", "size.lock", *words[2:])
 
 
 def test_programs_of_several_languages(folder, monkeypatch):
@@ -437,8 +432,8 @@ def test_programs_of_several_languages(folder, monkeypatch):
         else:
             monkeypatch.setenv("COMPILER_GYM_EVALUATIONS", effort("2", "60"))
         for name in ("unit.c", "thrower.cc", "main.cc"):
-            compile("-Os", "-c", name, function="cc" if name == "unit.c" else "cxx")
-        compile("unit.o", "thrower.o", "main.o", "-o", compiler, function="cxx")
+            compile_smaller("-Os", "-c", name, function="cc" if name == "unit.c" else "cxx")
+        compile_smaller("unit.o", "thrower.o", "main.o", "-o", compiler, function="cxx")
         outputs.append(subprocess.run([folder / compiler], capture_output=True, text=True).stdout)
     assert outputs[0] == outputs[1]
     assert outputs[0].endswith("1518\n")

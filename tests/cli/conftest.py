@@ -8,6 +8,9 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
@@ -49,7 +52,28 @@ def environment(tmp_path, monkeypatch):
 def fixture_prepared():
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
-        return PreparedInterpreter("compiler_gym.cli.app", "compiler_gym.envs.llvm.llvm_env")
+        modules = ["compiler_gym.cli.app", "compiler_gym.envs.llvm.llvm_env"]
+        if find_spec("compiler_gym.cli.optimize_several"):  # The target depends on the command.
+            modules += ["compiler_gym.cli.optimize_several", "tests.cli.loaded_search"]
+        return PreparedInterpreter(*modules)
+
+
+@cache
+def _prepared_wrapper():
+    modules = ("compiler_gym.cli.smaller_object", "compiler_gym.cli.lock_file")
+    return PreparedInterpreter(*modules, "tests.cli.loaded_search")
+
+
+def compile_smaller(*words, function="cc", check=True):
+    """Runs ``compiler-gym-cc`` or, with the function ``cxx``, ``compiler-gym-c++``."""
+    argv = [function, *map(str, words)]
+    code = (
+        f"import sys\nsys.argv = {argv!r}\n"
+        f"from compiler_gym.cli.compiler_wrapper import {function}\n{function}()\n"
+    )
+    done = _prepared_wrapper().run_code(code, Path.cwd(), dict(os.environ))
+    assert not (check and done.returncode), done.stderr
+    return done
 
 
 @pytest.fixture(name="run")

@@ -8,10 +8,9 @@ import subprocess
 
 import pytest
 
-from compiler_gym.cli.project_build import compilers
 from compiler_gym.tuning.size.image import read_image
 from compiler_gym.util import llvm_tools
-from tests.cli.conftest import UNIT
+from tests.cli.conftest import UNIT, compile_smaller
 
 _MAKEFILE = """
 CC = wrong
@@ -47,11 +46,6 @@ def fixture_folder(environment, place, monkeypatch):
     return folder
 
 
-def cc(*words, check=True):
-    command = [compilers()["CC"], *map(str, words)]
-    return subprocess.run(command, check=check, capture_output=True, text=True, timeout=120)
-
-
 def kinds(path="log"):
     return [line.split("\t")[0] for line in open(path)] if os.path.exists(path) else []
 
@@ -82,16 +76,16 @@ def test_a_build_on_another_machine_searches_nothing(run, folder, monkeypatch):
     assert (other / "size.lock").read_text() == text and not (other / "cache/size-objects").exists()
     with_lock = ("--lock", "size.lock", "-Oz", "-c", "one.c", "-o", "one.o")
     (other / "one.o").unlink()
-    cc(*with_lock, "-Wall")
+    compile_smaller(*with_lock, "-Wall")
     assert (other / "one.o").read_bytes() == (folder / "one.o").read_bytes()
     assert kinds() == ["lock"]
     # An edit makes one unit stale, of which the other knows nothing.
     (other / "one.c").write_text((other / "one.c").read_text() + "int g(void) { return 3; }\n")
-    frozen = cc("--frozen", *with_lock, check=False)
+    frozen = compile_smaller("--frozen", *with_lock, check=False)
     assert frozen.returncode == 1
     assert "for one.c with the options '-Oz', got one for another content" in frozen.stderr
     assert "`compiler-gym lock update`" in frozen.stderr
-    cc(*with_lock)
+    compile_smaller(*with_lock)
     assert kinds() == ["lock", "search"]
     done = run("lock", "diff", folder / "size.lock", "size.lock")
     assert re.search(r"^one\.c +\d+ +\d+ +for another content of the source$", done.stdout, re.M)
@@ -100,23 +94,23 @@ def test_a_build_on_another_machine_searches_nothing(run, folder, monkeypatch):
 
 def test_frozen(folder, monkeypatch):
     words = ("--lock", "size.lock", "--frozen", "-c")
-    done = cc(*words, "-Oz", "one.c", check=False)
+    done = compile_smaller(*words, "-Oz", "one.c", check=False)
     assert done.returncode == 1 and "expected an entry for one.c" in done.stderr
     assert not (folder / "one.o").exists() and not (folder / "size.lock").exists()
     # What is not searched has no entry.
-    cc(*words, "-O2", "one.c")
+    compile_smaller(*words, "-O2", "one.c")
     (folder / "probe.c").write_text("int f(void) { return 3; }\n")
-    cc(*words, "-Oz", "probe.c")
-    done = cc("--frozen", "-c", "-Oz", "one.c", check=False)
+    compile_smaller(*words, "-Oz", "probe.c")
+    done = compile_smaller("--frozen", "-c", "-Oz", "one.c", check=False)
     assert "set COMPILER_GYM_LOCK, or say --lock FILE" in done.stderr and done.returncode == 1
     monkeypatch.setenv("COMPILER_GYM_LOCK", "size.lock")
-    done = cc("-c", "-Oz", "one.c", check=False)
+    done = compile_smaller("-c", "-Oz", "one.c", check=False)
     assert "expected an absolute path, got 'size.lock'" in done.stderr and done.returncode == 1
 
 
 def test_mismatches_are_searched_again(folder):
     words = ("--lock=size.lock", "-Oz", "-c", "one.c")
-    cc(*words)
+    compile_smaller(*words)
     for name, other, said in (
         ("compiler", "clang version 3", "got one of clang version 3, and this is"),
         ("version", "0.1", "got one of compiler-gym 0.1, and this is"),
@@ -124,11 +118,11 @@ def test_mismatches_are_searched_again(folder):
         facts = json.loads((folder / "size.lock").read_text())
         facts["units"][0][name] = other
         (folder / "size.lock").write_text(json.dumps(facts))
-        assert said in cc(*words, "--frozen", check=False).stderr
-        cc(*words)
+        assert said in compile_smaller(*words, "--frozen", check=False).stderr
+        compile_smaller(*words)
         assert json.loads((folder / "size.lock").read_text())["units"][0][name] != other
     (folder / "size.lock").write_text("<<<<<<< ours\n")
-    done = cc(*words, check=False)
+    done = compile_smaller(*words, check=False)
     assert done.returncode == 1 and "is not a lock file of compiler-gym" in done.stderr
 
 
@@ -159,7 +153,7 @@ def test_exclusions_are_part_of_an_entry(folder, monkeypatch):
     words = ("--lock", "size.lock", "-Oz", "-c", "one.c")
     monkeypatch.setenv("COMPILER_GYM_EXCLUDE", "f0_2")
     monkeypatch.setenv("COMPILER_GYM_WITHOUT", "frame-pointers")
-    cc(*words)
+    compile_smaller(*words)
     made = (folder / "one.o").read_bytes()
     (unit,) = json.loads((folder / "size.lock").read_text())["units"]
     assert (unit["excluded"], unit["without"]) == (["f0_2"], ["frame-pointers"])
@@ -167,7 +161,7 @@ def test_exclusions_are_part_of_an_entry(folder, monkeypatch):
     # They hold wherever the file is used, without the variables.
     for name in ("EXCLUDE", "WITHOUT"):
         monkeypatch.delenv(f"COMPILER_GYM_{name}")
-    cc(*words, "--frozen")
+    compile_smaller(*words, "--frozen")
     assert (folder / "one.o").read_bytes() == made and kinds() == ["search", "lock"]
     assert code_of("one.o", "f0_2") == code_of("plain.o", "f0_2")
     assert code_of("one.o", "f0") != code_of("plain.o", "f0")
@@ -176,9 +170,11 @@ def test_exclusions_are_part_of_an_entry(folder, monkeypatch):
     for name, value in (("EXCLUDE_FROM", "names"), ("WITHOUT", "calls"), ("MAX_STACK_GROWTH", "8")):
         with monkeypatch.context() as patch:
             patch.setenv(f"COMPILER_GYM_{name}", value)
-            assert "with fewer exclusions" in cc(*words, "--frozen", check=False).stderr
+            assert (
+                "with fewer exclusions" in compile_smaller(*words, "--frozen", check=False).stderr
+            )
     monkeypatch.setenv("COMPILER_GYM_EXCLUDE_FROM", "names")
-    cc(*words)
+    compile_smaller(*words)
     assert kinds() == ["search", "lock", "search"]
     assert code_of("one.o", "f0") == code_of("plain.o", "f0")
 

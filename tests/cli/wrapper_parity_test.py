@@ -19,10 +19,11 @@ from tempfile import NamedTemporaryFile
 
 import pytest
 
-from compiler_gym.cli import compiler_wrapper
+from compiler_gym.cli import compiler_wrapper, smaller_object  # noqa: F401
 from compiler_gym.cli.project_build import compilers
 from compiler_gym.tuning.size.object_file import read_object
 from compiler_gym.util import llvm_tools
+from tests.cli import loaded_search  # noqa: F401 - once for all copies of this process.
 
 _UNIT = """
 struct list { struct list *next; int value; };
@@ -86,9 +87,7 @@ _SMALLER = """
 -Oz -c unit.c -o ./out/../b.o
 -Oz -c unit.c -o out/unit.o
 -Oz -c ./unit.c
--c unit.c -Oz
--O2 -Oz -c unit.c
--Oz -c -x c unit.c
+-O2 -c -x c -Oz -- unit.c
 -Oz -c unit.c -o old.o
 -Oz -c unit.c -o linked.o
 -Oz -c unit.c -o symbolic.o
@@ -98,34 +97,22 @@ _SMALLER = """
 -Oz -c unit.c -o .hidden
 -Oz -c unit.c -o noextension
 -Oz -c unit.c -o -dash.o
--Oz -c -- unit.c
 -Oz -c unit.c -MD
--Oz -c unit.c -MMD
--Oz -c unit.c -MD -MP -MF x.d
--Oz -c unit.c -MD -MF x.d -MT target
+-Oz -c unit.c -MD -MP -MF x.d -MT target
 -Oz -c unit.c -MD -MQ 'a$b' -o out/unit.o
 -Oz -c unit.c -MMD -MFx.d
 -Oz -c unit.c -MD -MF -
 -Oz -c unit.c -MJ db.json
 -Oz -c unit.c -MJdb.json -o out/unit.o
--Oz -c unit.c -save-stats
+-Oz -c unit.c -save-stats -ftime-trace --serialize-diagnostics x.dia
 -Oz -c unit.c -save-stats=obj -o out/unit.o
--Oz -c unit.c -ftime-trace
--Oz -c unit.c --serialize-diagnostics x.dia
--Oz -c unit.c -v
--Oz -c unit.c -H
--Oz -c unit.c -include unit.h
--Oz -c unit.c -imacros unit.h
--Oz -c unit.c -I. -iquote . -isystem out
--Oz -c unit.c -DX -UX -D 'Y="a b"'
--Oz -c unit.c -lm
--Oz -c unit.c -pipe
+-Oz -c unit.c -v -H -pipe -lm
+-Oz -c unit.c -include unit.h -imacros unit.h -I. -iquote . -isystem out -DX -UX -D 'Y="a b"'
 -Oz -c unit.c -g
 -Oz -c unit.cc
 -Oz -c unit.c @flags
 @all_flags
--Oz -c unit.c -fno-integrated-cc1
--Oz -c unit.c -fno-caret-diagnostics -ferror-limit=3
+-Oz -c unit.c -fno-integrated-cc1 -fno-caret-diagnostics -ferror-limit=3
 CC_PRINT_OPTIONS=1 CC_PRINT_OPTIONS_FILE=options.txt -Oz -c unit.c
 CC_PRINT_PROC_STAT=1 CC_PRINT_PROC_STAT_FILE=usage.csv -Oz -c unit.c
 CCC_OVERRIDE_OPTIONS='x-g +-Oz' -c unit.c -O2 -g
@@ -138,15 +125,11 @@ umask=0 -Oz -c unit.c -o old.o
 _SEARCHED = """
 -Oz -c caf\udce9.c
 -Oz -c "a b/q.c"
--Oz -c unit.c -Wp,-MD,x.d
 -Oz -c unit.c -Wp,-MMD,x.d
 -Oz -c unit.c -Wp,-MD,x.d,-MT,target
 -Oz -c unit.c -Wp,-MD,x.d -Wp,-MT,target -Wp,-MP
--Oz -c unit.c -MD -Wp,-MP
--Oz -c unit.c -Wall -Wextra -pedantic
--Oz -c needs.c -DK=3
 -Oz -c needs.c -include unit.h -MD
--Oz -c unit.c -Wno-unused -Wno-everything
+-Oz -c unit.c -Wall -Wextra -pedantic -Wno-unused -Wno-everything
 -Oz -c where.c -g -fdebug-prefix-map=.=/x -ffile-prefix-map=a=b
 -Oz -c unit.c -fPIC -ffunction-sections -fdata-sections
 -Os -c unit.c
@@ -156,11 +139,9 @@ _SEARCHED = """
 -Oz -c -x cpp-output unit.i
 -Oz -c -x c++ unit.c
 -Oz -c unit.c --config=./own.cfg
--Oz -c unit.c -Xclang -fno-builtin
--Oz -c unit.c -mllvm -inline-threshold=0
+-Oz -c unit.c -Xclang -fno-builtin -mllvm -inline-threshold=0
 -Oz -c unit.c -std=gnu89 -Wdeclaration-after-statement
 -Oz -c warns.c
--Oz -c warns.c -Wno-parentheses -fcolor-diagnostics
 -Oz -c frame.c -Wframe-larger-than=1000
 -Oz -c attr.c
 -Oz -c pragma.c

@@ -1,7 +1,9 @@
 """The evaluation of policies, as their authors run it: each a program of its own."""
 
 import csv
+import os
 import re
+import sys
 import textwrap
 
 import pytest
@@ -11,7 +13,7 @@ from compiler_gym.distributed import Limits, open_pool
 from compiler_gym.leaderboard import llvm_instcount
 from compiler_gym.util.statistics import geometric_mean
 from tests.document_code import code_blocks
-from tests.processes import run_interpreter
+from tests.prepared import PreparedInterpreter
 
 KERNELS = "benchmark://kernels-v0"
 
@@ -40,15 +42,25 @@ if __name__ == "__main__":
 GOOD = 'for name in ("sroa", "gvn", "simplifycfg"): env.step(env.action_space[name])'
 
 
+@pytest.fixture(scope="module", name="interpreter")
+def fixture_interpreter():
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+        yield PreparedInterpreter(
+            "compiler_gym.envs.llvm.llvm_env", "compiler_gym.leaderboard.llvm_instcount"
+        )
+
+
 @pytest.fixture
-def evaluate(tmp_path):
+def evaluate(tmp_path, interpreter, monkeypatch):
     """Runs a program with a policy; returns its exit code, its output and its results."""
+    monkeypatch.chdir(tmp_path)
 
     def run(body, *flags, dataset=KERNELS):
         path = tmp_path / "policy.py"
         path.write_text(PROGRAM.format(body=textwrap.dedent(body).strip().replace("\n", "\n    ")))
         chosen = [f"--test_dataset={dataset}"] if dataset else []
-        done = run_interpreter(path, *chosen, *flags, cwd=tmp_path, code=None)
+        done = interpreter.run("policy", [*chosen, *flags], stdin="")
         results = tmp_path / "llvm_instcount-results.csv"
         rows = []
         if results.exists():
@@ -83,6 +95,14 @@ def test_results(evaluate, tmp_path):
     assert re.search(r"^Compiler: +LLVM \d+\.\d+", output, re.M)
     log = (tmp_path / "llvm_instcount-results.log").read_text()
     assert "4 of 4" in log
+    # Processes give the results of threads. Functions of the program come with the policy.
+    body, flags = f"{GOOD}\nassert has_steps(env)", ["--leaderboard_workers=2", "--novalidate"]
+    code, output, others = evaluate(body, "--max_benchmarks=2", "--n=2", *flags)
+    assert code == 0, output
+    columns = ("benchmark", "reward", "commandline")
+    assert sorted([row[name] for name in columns] for row in others) == sorted(
+        [row[name] for name in columns] for row in rows
+    )
 
 
 def _geometric_share(rows):
@@ -141,20 +161,6 @@ def test_parallel(evaluate):
     )
     assert (code, len(rows)) == (0, 4), output
     assert "Valid results" not in output
-
-
-def test_processes_give_the_results_of_threads(evaluate):
-    _, _, expected = evaluate(GOOD, "--max_benchmarks=2", "--n=2", "--novalidate")
-    # Functions of the program come with the policy.
-    body = f"{GOOD}\nassert has_steps(env)"
-    flags = ["--max_benchmarks=2", "--n=2", "--leaderboard_workers=2"]
-    code, output, rows = evaluate(body, *flags)
-    assert code == 0, output
-    columns = ("benchmark", "reward", "commandline")
-    assert sorted([row[name] for name in columns] for row in rows) == sorted(
-        [row[name] for name in columns] for row in expected
-    )
-    assert "Valid results:          4 of 4" in output
 
 
 def test_ctrl_c_keeps_the_results(evaluate, tmp_path):
@@ -225,11 +231,13 @@ def test_policies_may_begin_again(evaluate):
     assert row["commandline"].count("sroa") == 1
 
 
-def test_program_of_the_documentation(tmp_path):
+def test_program_of_the_documentation(tmp_path, interpreter, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     (block,) = code_blocks("docs/guides/learning.md", "python leaderboard")
+    (tmp_path / "documented.py").write_text(block)
     flags = [f"--test_dataset={KERNELS}", "--max_benchmarks=1", "--n=1"]
-    output = run_interpreter("-c", block, *flags, cwd=tmp_path).stdout
-    assert "Valid results:          1 of 1" in output
+    done = interpreter.run("documented", flags, stdin="")
+    assert "Valid results:          1 of 1" in done.stdout
 
 
 def test_results_that_are_not_valid(evaluate):

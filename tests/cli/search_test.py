@@ -28,7 +28,7 @@ from tests.processes import descendants, is_running, wait_until
 
 
 def test_search_beats_oz_and_opt_agrees(run, environment):
-    done = run("search", "sha256", "sorting", "--seconds", "5")
+    done = run("search", "sha256", "sorting", "--tries", "10")
     assert "2 of 2 programs have fewer instructions than with opt -Oz" in done.stdout
     assert "opt made the same bytes for 2 of 2" in done.stdout
     for name in ("sha256", "sorting"):
@@ -46,7 +46,7 @@ def test_search_beats_oz_and_opt_agrees(run, environment):
 
 
 def test_own_program_as_json(run, program_c, environment):
-    done = run("search", program_c.name, "--seconds", "5", "--goal", "bytes", "--json", "-o", "x")
+    done = run("search", program_c.name, "--seconds", "1", "--goal", "bytes", "--json", "-o", "x")
     (result,) = json.loads(done.stdout)
     assert result["benchmark"] == program_c.as_uri()
     assert result["state"] == "done" and result["opt"] == "identical"
@@ -62,7 +62,7 @@ def test_own_program_as_json(run, program_c, environment):
 
 def test_one_of_several_does_not_compile(run, environment, program_c):
     (environment / "wrong.c").write_text("int f(void) { return g; }\n")
-    done = run("search", "wrong.c", program_c.name, "--seconds", "2", "--json", code=1)
+    done = run("search", "wrong.c", program_c.name, "--seconds", "1", "--json", code=1)
     failed, found = json.loads(done.stdout)
     assert (failed["state"], found["state"]) == ("failed", "done")
     assert "use of undeclared identifier 'g'" in failed["error"]

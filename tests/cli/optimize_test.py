@@ -48,8 +48,9 @@ def test_edited_program_starts_from_its_former_version(run, loop_c):
     loop_c.write_text(_LOOP.replace("20000", "20001"))
     assert "a former version of the source: 3 of 4 functions unchanged.\n" in run(*words).stdout
     loop_c.write_text(_LOOP.replace("20000", "20002"))
-    (result,) = json.loads(run(*words[:-2], "--no-memory", "--json", *words[-2:]).stdout)
-    assert result["memory"] is None
+    for flag, expected in (("--no-memory", None), ("--memory", {"same": 3, "functions": 4})):
+        (result,) = json.loads(run(*words[:-2], flag, "--json", *words[-2:]).stdout)
+        assert result["memory"] == expected and result["ended_by_time_limit"] is False
 
 
 @pytest.fixture(name="loop_c")

@@ -6,6 +6,8 @@ def _patched_rules_cc_impl(ctx):
     ctx.execute(["cp", "-RL", "/usr/share/bazel/rules/cc/.", "."])
     for name in ["cc_flags_supplier", "compiler_flag"]:
         path = "cc/private/rules_impl/%s.bzl" % name
+        if not ctx.path(path).exists:
+            continue  # Newer rules come with a newer Bazel.
         text = ctx.read(path).replace(", \"use_cpp_toolchain\"", "")
         text = text.replace("use_cpp_toolchain()", "[\"@bazel_tools//tools/cpp:toolchain_type\"]")
         ctx.file(path, text)
@@ -30,6 +32,22 @@ sh_binary(
 coverage_tools = repository_rule(
     implementation = _coverage_tools_impl,
     doc = "An empty coverage report generator.",
+)
+
+def _abseil_impl(ctx):
+    found = ctx.execute(["pkg-config", "--static", "--libs", "grpc++", "re2"])
+    if found.return_code != 0:
+        fail("pkg-config does not find gRPC: %s. Run tools/setup.sh." % found.stderr.strip())
+    options = found.stdout.strip().split(" ")
+    names = {option[len("-labsl_"):]: None for option in options if option.startswith("-labsl_")}
+    compression = ["zstd"] if "-lzstd" in options else []
+    ctx.file("libraries.bzl", "ABSEIL = %s\nCOMPRESSION = %s\n" % (sorted(names), compression))
+    ctx.file("BUILD")
+
+abseil = repository_rule(
+    implementation = _abseil_impl,
+    doc = "The names of Abseil's libraries that gRPC needs, and of those that OpenSSL does besides zlib.",
+    local = True,
 )
 
 # Libraries of LLVM that are linked statically.

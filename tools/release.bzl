@@ -23,7 +23,7 @@ source_archive = rule(
         "_builder": attr.label(
             default = "//tools:build_source_archive",
             executable = True,
-            cfg = "host",
+            cfg = "exec",
         ),
     },
 )
@@ -61,6 +61,6 @@ release = rule(
         "sources": attr.label(mandatory = True, allow_single_file = True),
         "version": attr.string(mandatory = True),
         "wheels": attr.label_list(mandatory = True),
-        "_builder": attr.label(default = "//tools:build_release", executable = True, cfg = "host"),
+        "_builder": attr.label(default = "//tools:build_release", executable = True, cfg = "exec"),
     },
 )

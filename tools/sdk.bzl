@@ -54,6 +54,6 @@ sdk = rule(
         "share": attr.label_list(allow_files = True, doc = "Files to go beside the headers."),
         "templates": attr.label_list(allow_files = True, doc = "See build_sdk.py."),
         "version_file": attr.label(allow_single_file = True, mandatory = True),
-        "_builder": attr.label(default = "//tools:build_sdk", executable = True, cfg = "host"),
+        "_builder": attr.label(default = "//tools:build_sdk", executable = True, cfg = "exec"),
     },
 )

@@ -68,7 +68,7 @@ install_packages() {
   - use the wheels, which need no build: docs/start/install.md;
   - build and test in a container: docker build -t compiler_gym-dev -f .devcontainer/Containerfile . (or podman), or
     open the folder in an editor that knows development containers;
-  - install what 'tools/setup.sh --list' prints, under the names of your system, and build with Bazel 4.2."
+  - install what 'tools/setup.sh --list' prints, under the names of your system, and build with Bazel 4.2 or 7.7."
   local missing root=()
   mapfile -t missing < <(missing_packages)
   [ ${#missing[@]} -gt 0 ] || return 0

@@ -78,7 +78,7 @@ wheel = rule(
         "out": attr.output(mandatory = True, doc = "Its name holds the version and the platform."),
         "package": attr.label(mandatory = True, doc = "The library."),
         "top_files": attr.label_list(allow_files = True, doc = "pyproject.toml and its like."),
-        "_builder": attr.label(default = "//tools:build_wheel", executable = True, cfg = "host"),
+        "_builder": attr.label(default = "//tools:build_wheel", executable = True, cfg = "exec"),
     },
 )
 

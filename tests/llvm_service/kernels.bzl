@@ -32,7 +32,7 @@ kernel_bitcode = rule(
         "_clang": attr.label(
             default = "@llvm//:bin/clang",
             allow_single_file = True,
-            cfg = "host",
+            cfg = "exec",
             executable = True,
         ),
     },

@@ -118,7 +118,8 @@ class BodyHasher {
   void add(const llvm::Instruction& instruction) {
     const uint64_t header = uint64_t{instruction.getOpcode()} << 56 |
                             uint64_t{instruction.getRawSubclassOptionalData()} << 48 |
-                            SubclassData::of(instruction) << 32 | instruction.getNumOperands();
+                            SubclassData::of(instruction) << 32 |
+                            ownFastMathFlags(instruction) << 24 | instruction.getNumOperands();
     uint64_t quick = mix(wordOf(&instruction), header);
     quick = mix(quick ^ wordOf(instruction.getType()), detailOf(instruction));
     uint64_t exact = quick;

@@ -7,6 +7,7 @@
 #if LLVM_VERSION_MAJOR >= 22
 #include "llvm/Analysis/IR2Vec.h"
 #include "llvm/Support/JSON.h"
+#include "llvm_service/LlvmCompatibility.h"
 #endif
 
 namespace compiler_gym::llvm_service {
@@ -94,6 +95,16 @@ Status parseSection(const llvm::json::Value& root, const char* section, const st
   return Status::OK;
 }
 
+// Gives each opcode of branches the vector of "Br" if it has none: LLVM 23 has two such opcodes.
+void addBranches(Map& opcodes) {
+  const auto branch = opcodes.find("Br");
+  if (branch == opcodes.end()) return;
+  const Embedding vector = branch->second;
+  for (const unsigned opcode : kBranchOpcodes<>) {
+    opcodes.try_emplace(Vocabulary::getVocabKeyForOpcode(opcode).str(), vector);
+  }
+}
+
 // Returns the vectors of consecutive names in LLVM's order.
 std::vector<Embedding> takeSection(const Map& map, size_t first, size_t count, unsigned dimension,
                                    float weight) {
@@ -120,6 +131,7 @@ Status Ir2vecVocabulary::parse(llvm::StringRef json, const std::string& name,
   Map types;
   Map arguments;
   RETURN_IF_ERROR(parseSection(*root, "Opcodes", name, opcodes, dimension));
+  addBranches(opcodes);
   RETURN_IF_ERROR(parseSection(*root, "Types", name, types, dimension));
   RETURN_IF_ERROR(parseSection(*root, "Arguments", name, arguments, dimension));
   if (dimension == 0) {

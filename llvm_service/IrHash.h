@@ -128,11 +128,14 @@ void addAllocation(const llvm::AllocaInst& allocation, Hasher& hasher) {
   hasher.add(uint64_t{allocation.isUsedWithInAlloca()} << 1 | uint64_t{allocation.isSwiftError()});
 }
 
-template <typename Hasher>
-void addAtomicUpdate(const llvm::AtomicRMWInst& update, Hasher& hasher) {
+template <typename Update, typename Hasher>
+void addAtomicUpdate(const Update& update, Hasher& hasher) {
   addAccess(update, hasher);
   addOrdering(update.getOrdering(), hasher);
   hasher.add(uint64_t{update.getOperation()});
+  if constexpr (kHasElementwise<Update>) {
+    hasher.add(uint64_t{update.isElementwise()});
+  }
 }
 
 template <typename Hasher>
@@ -256,7 +259,8 @@ template <typename Hasher>
 void addInstruction(const llvm::Instruction& instruction, Hasher& hasher) {
   hasher.beginPart();
   hasher.addOwner(instruction);
-  hasher.add(uint64_t{instruction.getOpcode()} << 32 | instruction.getRawSubclassOptionalData());
+  hasher.add(uint64_t{instruction.getOpcode()} << 32 | ownFastMathFlags(instruction) << 16 |
+             instruction.getRawSubclassOptionalData());
   hasher.add(instruction.getType());
   addOperands(instruction, hasher);
   hasher.addUses(instruction);
@@ -285,11 +289,19 @@ void addGlobal(const llvm::GlobalValue& global, Hasher& hasher) {
   addOperands(global, hasher);
 }
 
+template <typename Function, typename Hasher>
+void addPreferredAlignment(const Function& function, Hasher& hasher) {
+  if constexpr (kHasPreferredAlignment<Function>) {
+    hasher.add(function.getPreferredAlignment());
+  }
+}
+
 /// The properties of a function before its body.
 template <typename Hasher>
 void addHeader(const llvm::Function& function, Hasher& hasher) {
   addGlobal(function, hasher);
   hasher.add(function.getAlign());
+  addPreferredAlignment(function, hasher);
   hasher.add(function.getAttributes());
   hasher.add(uint64_t{function.getCallingConv()});
   if (function.hasGC()) {
@@ -339,7 +351,7 @@ void addVariable(const llvm::GlobalVariable& variable, Hasher& hasher) {
 /// A module without its functions and the order of uses.
 template <typename Hasher>
 void addFrame(const llvm::Module& module, Hasher& hasher) {
-  hasher.add(llvm::StringRef(module.getModuleInlineAsm()));
+  forEachAssemblyText(module, [&](llvm::StringRef text) { hasher.add(text); });
   hasher.add(llvm::StringRef(targetName(module)));
   hasher.add(llvm::StringRef(module.getDataLayoutStr()));
   // Bitcode lists the kinds of metadata that its context knows, and some passes add a kind.

@@ -3,6 +3,7 @@
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/InstrTypes.h"
 #include "llvm/IR/Instructions.h"
+#include "llvm_service/LlvmCompatibility.h"
 #include "llvm_service/observations/FunctionParts.h"
 
 namespace compiler_gym::llvm_service {
@@ -81,6 +82,9 @@ constexpr unsigned kMidBlockSize = 500;
 
 // Returns the feature that counts instructions of one opcode.
 size_t featureOfOpcode(unsigned opcode) {
+  if (isBranch(opcode)) {
+    return kNumBrInst;
+  }
   switch (opcode) {
     case Instruction::AShr:
       return kNumAShrInst;
@@ -92,8 +96,6 @@ size_t featureOfOpcode(unsigned opcode) {
       return kNumAndInst;
     case Instruction::BitCast:
       return kNumBitCastInst;
-    case Instruction::Br:
-      return kNumBrInst;
     case Instruction::Call:
       return kNumCallInst;
     case Instruction::GetElementPtr:
@@ -216,7 +218,7 @@ class Autophase {
     counts_[kTotalMemInst] += accessesMemory(opcode);
     // Freeze is derived from UnaryInstruction, but in some LLVMs isa<> does not say so.
     counts_[kTestUnary] += llvm::isa<llvm::UnaryInstruction, llvm::FreezeInst>(instruction);
-    if (opcode == Instruction::Br) {
+    if (isBranch(opcode)) {
       ++counts_[kBranchCount];
       counts_[kUncondBranches] += instruction.getNumSuccessors() == 1;
     } else if (const auto* call = llvm::dyn_cast<llvm::CallInst>(&instruction)) {

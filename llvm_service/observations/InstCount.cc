@@ -1,6 +1,7 @@
 #include <array>
 
 #include "llvm/IR/Instruction.h"
+#include "llvm_service/LlvmCompatibility.h"
 #include "llvm_service/observations/FunctionParts.h"
 
 namespace compiler_gym::llvm_service {
@@ -15,7 +16,7 @@ constexpr size_t kTotals = 3;
 // The opcodes of the 70-dimensional vector, in the order of LLVM 10, with any version of LLVM.
 constexpr std::array<unsigned, 67> kOpcodes = {
     Instruction::Ret,
-    Instruction::Br,
+    kBranchOpcodes<>[0],
     Instruction::Switch,
     Instruction::IndirectBr,
     Instruction::Invoke,
@@ -89,6 +90,9 @@ std::vector<size_t> placesOfOpcodes() {
   std::vector<size_t> places(256, 0);
   for (size_t i = 0; i < kOpcodes.size(); ++i) {
     places[kOpcodes[i]] = kTotals + i;
+  }
+  for (const unsigned branch : kBranchOpcodes<>) {
+    places[branch] = places[kBranchOpcodes<>[0]];
   }
   return places;
 }

@@ -41,6 +41,10 @@ const char* categoryOf(lltok::Kind kind) {
   if (kind < lltok::LabelStr) {
     return "uintval";
   }
+  // LLVM 23 reads numbers only when it knows their type. FloatLiteral is not next to APFloat.
+  if (llvm::StringRef(kKindNames[kind]).starts_with("Float")) {
+    return "apfloat";
+  }
   if (kind < lltok::Type) {
     return "strval";
   }

@@ -12,6 +12,7 @@
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Passes/StandardInstrumentations.h"
 #include "llvm/Target/TargetMachine.h"
+#include "llvm_service/LlvmCompatibility.h"
 #include "llvm_service/TargetMachine.h"
 #include "llvm_service/passes/Levels.h"
 #include "llvm_service/passes/OwnPass.h"
@@ -26,7 +27,7 @@ using llvm::OptimizationLevel;
 // The tuning options that clang chooses, see CodeGenOptions of clang.
 llvm::PipelineTuningOptions tuningOf(ClangLevel level) {
   llvm::PipelineTuningOptions tuning;
-  const bool isFast = level.pipeline.getSpeedupLevel() > 1;
+  const bool isFast = speedOf(level.pipeline) > 1;
   tuning.LoopUnrolling = isFast;
   tuning.LoopInterleaving = isFast;
   tuning.SLPVectorization = isFast;
@@ -35,7 +36,7 @@ llvm::PipelineTuningOptions tuningOf(ClangLevel level) {
 }
 
 llvm::CodeGenOptLevel codeLevelOf(OptimizationLevel level) {
-  switch (level.getSpeedupLevel()) {
+  switch (speedOf(level)) {
     case 0:
       return llvm::CodeGenOptLevel::None;
     case 1:

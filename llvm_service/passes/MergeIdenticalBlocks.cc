@@ -9,6 +9,7 @@
 #include "llvm/IR/PassManager.h"
 #include "llvm/Transforms/Utils/BasicBlockUtils.h"
 #include "llvm/Transforms/Utils/Local.h"
+#include "llvm_service/LlvmCompatibility.h"
 #include "llvm_service/passes/OwnPass.h"
 
 namespace compiler_gym::llvm_service {
@@ -48,8 +49,8 @@ bool staysAtHome(const Instruction& instruction) {
 // True for terminators that only refer to values and blocks. Others depend on their place, e.g. by
 // unwinding.
 bool hasPlainEnd(const BasicBlock& block) {
-  return llvm::isa<llvm::BranchInst, llvm::ReturnInst, llvm::UnreachableInst>(
-      block.getTerminator());
+  const Instruction* end = block.getTerminator();
+  return isBranch(end->getOpcode()) || llvm::isa<llvm::ReturnInst, llvm::UnreachableInst>(end);
 }
 
 // False after `callbr`, whose destinations must differ.

@@ -115,6 +115,24 @@ Instruction& first(Module& module, unsigned opcode) {
   std::abort();
 }
 
+// Makes changes that only some LLVMs have. They are templates, as other LLVMs lack the functions.
+template <typename Update>
+void makeElementwise(Update& update) {
+  if constexpr (kHasElementwise<Update>) {
+    update.setElementwise(true);
+  }
+}
+
+template <typename Function>
+void preferAlignment(Function& function) {
+  if constexpr (kHasPreferredAlignment<Function>) {
+    function.setPreferredAlignment(Align(32));
+  }
+}
+
+// The branch at the end of the entry of @f.
+Instruction& branch(Module& module) { return *f(module).front().getTerminator(); }
+
 GlobalVariable& variable(Module& module, const char* name) {
   return *module.getGlobalVariable(name, /*AllowInternal=*/true);
 }
@@ -216,19 +234,26 @@ std::vector<Change> computationChanges() {
        }},
       {"BranchWeightsAdded",
        [](Module& m) {
-         first<BranchInst>(m).setMetadata(LLVMContext::MD_prof,
-                                          MDBuilder(m.getContext()).createBranchWeights(1, 2));
+         branch(m).setMetadata(LLVMContext::MD_prof,
+                               MDBuilder(m.getContext()).createBranchWeights(1, 2));
        }},
   };
   // Such as the names of loops, which change in place.
   changes.push_back({"DistinctNode", [](Module& m) {
-                       first<BranchInst>(m)
+                       branch(m)
                            .getMetadata(LLVMContext::MD_loop)
                            ->replaceOperandWith(1, MDNode::get(m.getContext(), {}));
                      }});
 #if LLVM_VERSION_MAJOR >= 20  // Comparisons had no such flag before.
   changes.push_back({"SameSign", [](Module& m) { first<ICmpInst>(m).setSameSign(); }});
 #endif
+  if (kHasElementwise<AtomicRMWInst>) {
+    changes.push_back(
+        {"UpdateElementwise", [](Module& m) { makeElementwise(first<AtomicRMWInst>(m)); }});
+  }
+  if (kHasPreferredAlignment<Function>) {
+    changes.push_back({"PreferredAlignment", [](Module& m) { preferAlignment(f(m)); }});
+  }
   return changes;
 }
 
@@ -252,7 +277,12 @@ std::vector<Change> controlFlowChanges() {
          auto& branches = first<SwitchInst>(m);
          branches.removeCase(branches.case_begin());
        }},
-      {"BranchSwapped", [](Module& m) { first<BranchInst>(m).swapSuccessors(); }},
+      {"BranchSwapped",
+       [](Module& m) {
+         BasicBlock* taken = branch(m).getSuccessor(0);
+         branch(m).setSuccessor(0, branch(m).getSuccessor(1));
+         branch(m).setSuccessor(1, taken);
+       }},
       {"BlocksReordered", [](Module& m) { f(m).back().moveBefore(&*std::next(f(m).begin())); }},
       {"LandingPadCleanup", [](Module& m) { first<LandingPadInst>(m).setCleanup(false); }},
       {"BlockAdded",
@@ -358,7 +388,7 @@ std::vector<Change> globalChanges() {
        [](Module& m) { m.getNamedIFunc("resolved")->setResolver(m.getFunction("callee")); }},
       {"NamedMetadata",
        [](Module& m) { m.getNamedMetadata("named")->addOperand(MDNode::get(m.getContext(), {})); }},
-      {"ModuleAssembly", [](Module& m) { m.setModuleInlineAsm("nop"); }},
+      {"ModuleAssembly", [](Module& m) { m.setModuleInlineAsm(std::string("nop")); }},
       {"ModuleTriple", [](Module& m) { m.setTargetTriple(asTarget(Triple("aarch64-linux-gnu"))); }},
       {"ModuleLayout", [](Module& m) { m.setDataLayout("e-m:e-i64:64"); }},
   };

@@ -1,6 +1,7 @@
 // Spelling of -Oz by the version of LLVM. Only the installed one can be run.
 #include <gtest/gtest.h>
 
+#include "llvm_service/LlvmCompatibility.h"
 #include "llvm_service/passes/Levels.h"
 
 namespace compiler_gym::llvm_service {
@@ -12,7 +13,7 @@ TEST(LevelsTest, LevelsForSizeDifferFromTheOthers) {
   for (const char* name : {"O1", "O2", "O3"}) {
     EXPECT_EQ(levelOf(name)->size, 0U) << name;
   }
-  EXPECT_EQ(levelOf("Oz")->pipeline.getSpeedupLevel(), 2U);
+  EXPECT_EQ(speedOf(levelOf("Oz")->pipeline), 2U);
   EXPECT_FALSE(levelOf("O0").has_value());
 }
 

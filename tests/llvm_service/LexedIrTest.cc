@@ -10,6 +10,7 @@
 namespace compiler_gym::llvm_service {
 namespace {
 
+using ::testing::AnyOf;
 using ::testing::ElementsAre;
 
 // Each token as "kind/category/value".
@@ -29,11 +30,12 @@ TEST(LexIrTest, Categories) {
   EXPECT_THAT(lex("%1 = fadd double %x, 1.5 ; 2\n"),
               ElementsAre("LocalVarID/uintval/%1", "equal/keyword/=", "kw_fadd/keyword/fadd",
                           "Type/type/double", "LocalVar/strval/%x", "comma/keyword/,",
-                          "APFloat/apfloat/1.5"));
+                          AnyOf("APFloat/apfloat/1.5", "FloatLiteral/apfloat/1.5")));
   EXPECT_THAT(lex("42: foo: -7 !0 !name 0x4000000000000000"),
               ElementsAre("LabelID/uintval/42:", "LabelStr/strval/foo:", "APSInt/apsint/-7",
                           "exclaim/keyword/!", "APSInt/apsint/0", "MetadataVar/strval/!name",
-                          "APFloat/apfloat/0x4000000000000000"));
+                          AnyOf("APFloat/apfloat/0x4000000000000000",
+                                "FloatHexLiteral/apfloat/0x4000000000000000")));
   EXPECT_THAT(lex("noalias nounwind memory"),
               ElementsAre("kw_noalias/keyword/noalias", "kw_nounwind/keyword/nounwind",
                           "kw_memory/keyword/memory"))
@@ -61,7 +63,12 @@ std::string withoutComments(const std::string& text) {
   std::string result;
   bool quoted = false;
   bool comment = false;
-  for (const char c : text) {
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (!quoted && !comment && text.compare(i, 2, "/*") == 0) {  // As LLVM 23 prints some.
+      i = text.find("*/", i) + 1;
+      continue;
+    }
+    const char c = text[i];
     if (c == '\n') {
       comment = false;
     }

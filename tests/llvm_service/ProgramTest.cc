@@ -10,6 +10,7 @@
 #include "llvm/TargetParser/Host.h"
 #include "llvm_service/Ir.h"
 #include "llvm_service/Program.h"
+#include "llvm_service/passes/Levels.h"
 #include "tests/Effort.h"
 #include "tests/Statuses.h"
 #include "tests/llvm_service/Programs.h"
@@ -251,12 +252,13 @@ TEST(ProgramBaselineTest, EqualsWhatOptMakes) {
     const std::string input = (directory.path() / name).string();
     writeFile(input, program->bitcode());
     EXPECT_EQ(optimised(*program, Baseline::kO0), program->bitcode());
-    for (const auto& [baseline, pipeline] :
-         {std::pair(Baseline::kO3, "default<O3>"), std::pair(Baseline::kOz, "default<Oz>")}) {
+    for (const auto& [baseline, pipeline] : {std::pair(Baseline::kO3, baselinePipeline("O3")),
+                                             std::pair(Baseline::kOz, baselinePipeline("Oz"))}) {
       // Not EXPECT_EQ, which would print both modules.
-      EXPECT_TRUE(optimised(*program, baseline) ==
-                  runLlvmTool({"opt", "-discard-value-names", std::string("-passes=") + pipeline,
-                               input, "-o", "-"}))
+      EXPECT_TRUE(
+          optimised(*program, baseline) ==
+          runLlvmTool({"opt", "-discard-value-names", "-load-pass-plugin=" + ownPassesPlugin(),
+                       "-passes=" + pipeline, input, "-o", "-"}))
           << pipeline << " of " << name;
     }
   }

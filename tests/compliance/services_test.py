@@ -33,7 +33,7 @@ SERVICES = {
 }
 
 # Of the thousands of actions of some services, each of which is tried with a compiler of its own.
-MAX_ACTIONS = effort(12, 1000)
+MAX_ACTIONS = effort(30, 1000)
 
 # Programs instead of those of the environment, because actions on these are quick.
 C_PROGRAMS = {

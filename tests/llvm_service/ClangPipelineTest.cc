@@ -77,7 +77,7 @@ TEST_P(ClangPipelineTest, TheBaselinesAreTheSizesOfClang) {
             berkeleyTextSize(clang({"-Oz"}, compilation->bitcode())));
 }
 
-INSTANTIATE_TEST_SUITE_P(Kernel, ClangPipelineTest, ::testing::ValuesIn(sample(kernelNames(), 2)),
+INSTANTIATE_TEST_SUITE_P(Kernel, ClangPipelineTest, ::testing::ValuesIn(sample(kernelNames(), 3)),
                          [](const auto& info) { return info.param; });
 
 class ClangLevelsTest : public ClangPipelineTest {};

@@ -12,7 +12,7 @@ from compiler_gym.envs.llvm.benchmarks.validation import ProgramRun
 from compiler_gym.errors import EnvironmentNotSupported
 from compiler_gym.util import llvm_tools
 from tests.effort import sample
-from tests.envs.llvm.game_program import game_program
+from tests.envs.llvm.kernel_programs import kernel_uri
 
 SUPPORTED = [name for name in SANITIZERS if name != "undefined" or llvm_tools.LLVM_VERSION >= 20]
 
@@ -84,7 +84,7 @@ def test_older_llvm_cannot_check_bounds(monkeypatch, tmp_path):
 
 def test_program_changed_by_passes():
     with compiler_gym.make("llvm-v0") as env:
-        program = game_program()
+        program = env.datasets.benchmark(kernel_uri("sha256"))
         sanitizers = sample([name for name in SUPPORTED if name != "thread"], 1)
         sanitized = with_sanitizers(program, sanitizers)
         added = len(sanitized.validation_callbacks()) - len(program.validation_callbacks())

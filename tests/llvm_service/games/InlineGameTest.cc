@@ -141,7 +141,7 @@ TEST_P(InlineDecisionsTest, AnswerInLlvmsOrder) {
   EXPECT_FALSE(game->decide({Target::kQuestion, 0, InlineChoice::kInline}));
 }
 
-INSTANTIATE_TEST_SUITE_P(Kernel, InlineGameTest, ::testing::ValuesIn(sample(kernelNames(), 2)),
+INSTANTIATE_TEST_SUITE_P(Kernel, InlineGameTest, ::testing::ValuesIn(sample(kernelNames(), 3)),
                          [](const auto& info) { return info.param; });
 
 INSTANTIATE_TEST_SUITE_P(Kernel, InlineDecisionsTest,
@@ -150,7 +150,7 @@ INSTANTIATE_TEST_SUITE_P(Kernel, InlineDecisionsTest,
                          [](const auto& info) { return info.param; });
 
 TEST(InlineAnswersTest, ToAllQuestionsChangeTheProgramAndAreRepeatedByOpt) {
-  const size_t most = effort(8, 200);
+  const size_t most = effort(15, 200);
   for (const InlineChoice choice : {InlineChoice::kKeep, InlineChoice::kInline}) {
     const auto game = startGame(kernel("lzss"), /*isInOrder=*/true);
     const std::string byDefault = game->compilation().bitcode();

@@ -164,8 +164,10 @@ def _compile() -> str:
         stdin=_HELLO,
         any_addresses=True,
     )
-    if done.returncode or done.limit:
-        raise CommandError(done.returncode, command, done.reason.encode(), done.stderr)
+    if done.limit:
+        raise OSError(f"clang or its program was stopped: {done.reason}")
+    if done.returncode:
+        raise CommandError(done.returncode, command, done.stdout, done.stderr)
     works = done.stdout.decode().strip()
     library = llvm_tools.companion_c_library()
     end = "" if library is None else f", with the C library of {library}"

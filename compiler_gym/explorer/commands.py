@@ -107,4 +107,4 @@ class Tools:
 
 def _readable() -> list[Path]:
     plugin = llvm_tools.own_passes_path()
-    return [llvm_tools.clang_path().resolve().parents[1], *([plugin] if plugin else [])]
+    return [llvm_tools.clang_prefix(), *([plugin] if plugin else [])]

@@ -102,7 +102,7 @@ def compile_source(
         EnvironmentNotSupported: If clang is not installed.
     """
     view = folder / "headers.json"
-    view.write_text(_view_of_headers(llvm_tools.clang_path().resolve().parents[1]))
+    view.write_text(_view_of_headers(llvm_tools.clang_prefix()))
     # Messages that have a place in the text, and no lines of other files.
     plain = ["-fno-caret-diagnostics", "-fno-color-diagnostics"]
     options = [*ClangInvocation.DEFAULT_COPT, *plain, f"-ivfsoverlay{view}", *flags]
@@ -199,7 +199,7 @@ def _problem(code: int, text: str, diagnostics: Sequence[Diagnostic]) -> str:
 
 def _without_folders(text: str) -> str:
     """Returns messages of the compiler without the folders of headers."""
-    llvm = llvm_tools.clang_path().resolve().parents[1]
+    llvm = llvm_tools.clang_prefix()
     # A line of a header begins with its name, which keeps its slash.
     for folder in {Path("/usr"), *_header_folders(llvm)}:
         text = re.sub(rf"{re.escape(str(folder))}/(?:[\w.+-]+/)*", "/", text)

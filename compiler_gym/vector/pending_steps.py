@@ -325,12 +325,11 @@ class PendingSteps:
         Raises:
             Exception: Any error of :meth:`Slot.reset`.
         """
-        for number in sorted(self.ended):
-            slot = self.ended[number][0]
+        in_order = [self.ended[number] for number in sorted(self.ended)]
+        for slot, _, _ in in_order:
             if slot.is_over:
                 slot.prepare_reset()
-        while self.ended:
-            slot, outcome, final = self.ended[min(self.ended)]
+        for slot, outcome, final in in_order:
             if slot.is_over:
                 slot.reset(None, {}, self._slots)
             slot.infos = [final, slot.infos[-1]]

@@ -65,7 +65,9 @@ std::string withoutComments(const std::string& text) {
   bool comment = false;
   for (size_t i = 0; i < text.size(); ++i) {
     if (!quoted && !comment && text.compare(i, 2, "/*") == 0) {  // As LLVM 23 prints some.
-      i = text.find("*/", i) + 1;
+      const size_t end = text.find("*/", i);
+      if (end == std::string::npos) break;
+      i = end + 1;
       continue;
     }
     const char c = text[i];

@@ -352,7 +352,11 @@ def _row(
         stopped = reason
         # After a crash there is nothing to observe: the last program counts.
         if not reason:
-            costs.append(float(compiler_env.observation[names[0]]))
+            try:
+                costs.append(float(compiler_env.observation[names[0]]))
+            except (ServiceError, TimeoutError) as error:
+                stopped = type(error).__name__
+                break
     actions = compiler_env.actions
     if compiler_env.action_space is not space:
         actions = [compiler_env.action_space.names[action] for action in actions]

@@ -284,11 +284,16 @@ class BreakableService(CompilerGymServiceServicer):
             lease = 0 if self.breaks("lease.numbers") else self.next_lease
             self.next_lease += 1
             self.leases.add(lease)
-        yield HoldLeaseReply(lease_id=lease)
-        while context.is_active() and not self.stopped.is_set():
-            time.sleep(_POLL_SECONDS)
-        if self.breaks("lease.killed-client"):
-            return
+        try:
+            yield HoldLeaseReply(lease_id=lease)
+            while context.is_active() and not self.stopped.is_set():
+                time.sleep(_POLL_SECONDS)
+        finally:
+            # gRPC does not resume the generator of a call that is cancelled at once: it closes it.
+            if not self.breaks("lease.killed-client"):
+                self.end_lease(lease)
+
+    def end_lease(self, lease: int) -> None:
         with self.lock:
             self.leases.discard(lease)
             mine = [number for number, each in self.sessions.items() if each.lease == lease]

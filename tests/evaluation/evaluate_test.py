@@ -6,6 +6,7 @@ import compiler_gym
 from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.tuning.policies.policy import LEVELS, Policy
 from compiler_gym.wrappers import ActionMask, CompilerEnvWrapper, ConstrainedCommandline
+from tests.processes import descendants, is_running, kill_all, wait_until
 
 SHA256, JSON = (f"benchmark://kernels-v0/{name}" for name in ("sha256", "json"))
 PASSES = ("sroa", "early-cse", "simplifycfg")
@@ -178,19 +179,33 @@ def test_program_that_cannot_be_compiled(tmp_path):
 
 
 class EndingService(CompilerEnvWrapper):
-    """Ends the service behind the first step."""
+    """Ends the service before a step, or behind one so that its cost cannot be observed."""
+
+    is_behind = False
 
     def step(self, *args, **kwargs):
-        result = self.env.step(*args, **kwargs)
-        if len(self.env.actions) > 1:
+        if self.is_behind:
+            result = self.env.step(*args, **kwargs)
+            self.end_service()
             return result
-        self.env.service.connection.process.kill()
+        self.end_service()
         return self.env.step(*args, **kwargs)
 
+    def end_service(self) -> None:
+        service = self.env.service.connection.process.pid
+        pids = [service, *descendants(service)]
+        kill_all(pids)
+        wait_until(lambda: not any(map(is_running, pids)))
 
-def test_the_last_cost_before_a_crash_counts():
+
+class EndingServiceBehind(EndingService):
+    is_behind = True
+
+
+@pytest.mark.parametrize("wrapper", [EndingService, EndingServiceBehind])
+def test_the_last_cost_before_a_crash_counts(wrapper):
     result = compiler_gym.evaluate(
-        lambda seen: 0, benchmarks=[SHA256], max_episode_steps=3, wrappers=[EndingService]
+        lambda seen: 0, benchmarks=[SHA256], max_episode_steps=3, wrappers=[wrapper]
     )
     (row,) = result.rows
     assert row.stopped

@@ -26,12 +26,16 @@ RpcHandlers::RpcHandlers(std::shared_ptr<ForkServerProcess> forkServer,
 }
 
 RpcHandlers::~RpcHandlers() {
+  noteStopping();
+  if (idleWatcher_.joinable()) idleWatcher_.join();
+}
+
+void RpcHandlers::noteStopping() {
   {
     const std::lock_guard lock(mutex_);
     isStopping_ = true;
   }
   stopped_.notify_all();
-  if (idleWatcher_.joinable()) idleWatcher_.join();
 }
 
 void RpcHandlers::watchIdle() {
@@ -45,6 +49,12 @@ void RpcHandlers::watchIdle() {
 }
 
 void RpcHandlers::closeLease(int64_t lease) {
+  {
+    // A server that stops ends all leases. Their clients are still there, and may ask how their
+    // sessions ended.
+    const std::lock_guard lock(mutex_);
+    if (isStopping_) return;
+  }
   dispose(table_.closeLease(lease), "had a client that has gone");
 }
 
@@ -56,6 +66,7 @@ void RpcHandlers::dispose(std::vector<std::shared_ptr<Worker>> sessions, const c
 }
 
 void RpcHandlers::stop() {
+  noteStopping();
   // In the foreground, no fork server ends the session.
   if (limits_.isForeground) dispose(table_.removeAll(), "were open when the service was stopped");
   host_.stop();

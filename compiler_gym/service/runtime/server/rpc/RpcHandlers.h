@@ -74,7 +74,9 @@ class RpcHandlers {
                             const SessionParameter& parameter, SendSessionParameterReply* reply,
                             Deadline deadline);
 
-  // Ends idle sessions, until the object is destroyed.
+  // Ends the idle watcher, and makes leases last as long as the object.
+  void noteStopping();
+  // Ends idle sessions, until the service stops.
   void watchIdle();
   void dispose(std::vector<std::shared_ptr<Worker>> sessions, const char* reason);
 

@@ -1,6 +1,8 @@
 #include "mlir_service/observations/LoopNest.h"
 
 #include <algorithm>
+#include <optional>
+#include <type_traits>
 
 #include "mlir/Dialect/Affine/Analysis/LoopAnalysis.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -22,10 +24,21 @@ bool isLoop(mlir::Operation* op) {
   return llvm::isa<mlir::scf::ForOp, mlir::affine::AffineForOp>(op);
 }
 
+/// The same number by two names: MLIR 23 has it in the loop itself, and up to 22 beside it.
+template <typename Loop>
+std::optional<int64_t> constantTripCount(Loop loop) {
+  using InTheLoop = std::optional<llvm::APInt> (Loop::*)();
+  if constexpr (std::is_same_v<decltype(&Loop::getStaticTripCount), InTheLoop>) {
+    const auto count = loop.getStaticTripCount();
+    return count ? std::optional(count->getSExtValue()) : std::nullopt;
+  } else {
+    return getConstantTripCount(loop);
+  }
+}
+
 int64_t tripCount(mlir::Operation* op) {
   if (auto loop = llvm::dyn_cast<mlir::affine::AffineForOp>(op)) {
-    const auto count = mlir::affine::getConstantTripCount(loop);
-    return count ? static_cast<int64_t>(*count) : -1;
+    return constantTripCount(loop).value_or(-1);
   }
   auto loop = llvm::cast<mlir::scf::ForOp>(op);
   const auto low = mlir::getConstantIntValue(loop.getLowerBound());

@@ -175,7 +175,7 @@ TEST(CompilerToolsTest, PassesAreSkippedByFunction) {
 TEST(CompilerToolsTest, OptionsAreSetByFunctionDownToTheCodeGenerator) {
   Machinery machinery(additions("tuned", "rest"));
   const Outcome outcome = machinery.run(
-      "set-functions<*=-enable-pre=0;0:1=-enable-pre=1+frame-pointer=all+branch-folder>,"
+      "set-functions<*=-enable-load-pre=0;0:1=-enable-load-pre=1+frame-pointer=all+branch-folder>,"
       "function(gvn,instcombine)");
   EXPECT_THAT(outcome.errors, IsEmpty());
   EXPECT_THAT(outcome.ir, HasSubstr(R"("frame-pointer"="all")"));

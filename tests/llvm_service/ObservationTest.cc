@@ -10,6 +10,7 @@
 #include "llvm_service/Ir.h"
 #include "llvm_service/observations/Observation.h"
 #include "llvm_service/observations/Spaces.h"
+#include "llvm_service/passes/Levels.h"
 #include "tests/Effort.h"
 #include "tests/Statuses.h"
 #include "tests/llvm_service/Observing.h"
@@ -169,7 +170,7 @@ TEST(TextSizeObservationTest, IsThatOfTheBuiltProgram) {
   EXPECT_GT(numberOf(*compilation, "TextSizeBytes"), numberOf(*compilation, "ObjectTextSizeBytes"));
   EXPECT_EQ(numberOf(*compilation, "TextSizeO0"), numberOf(*compilation, "TextSizeBytes"));
   EXPECT_LT(numberOf(*compilation, "TextSizeOz"), numberOf(*compilation, "TextSizeO0"));
-  applyPass(*compilation, "default<Oz>");
+  applyPass(*compilation, baselinePipeline("Oz"));
   EXPECT_GE(numberOf(*compilation, "TextSizeBytes"), numberOf(*compilation, "TextSizeOz"));
 }
 

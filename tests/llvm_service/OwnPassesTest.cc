@@ -4,6 +4,7 @@
 
 #include <fstream>
 
+#include "llvm_service/passes/Levels.h"
 #include "llvm_service/passes/OwnPass.h"
 #include "tests/Effort.h"
 #include "tests/Statuses.h"
@@ -209,7 +210,7 @@ TEST_P(OwnPassesTest, TheStagesMakeThePipeline) {
     applyPass(*staged, "module-simplification-stage<" + level + ">");
     applyPass(*staged, "module-optimization-stage<" + level + ">");
     const auto whole = startCompilation(kernel(GetParam()));
-    applyPass(*whole, "default<" + level + ">");
+    applyPass(*whole, defaultPipeline(level));
     EXPECT_TRUE(staged->bitcode() == whole->bitcode()) << level;
   }
 }

@@ -27,7 +27,8 @@ def test_cross_code_size_is_that_of_clang(shared_env, tmp_path, target, program)
         env.write_bitcode(tmp_path / "program.bc")
     # Clang gives functions these attributes when it compiles them with -Oz from source.
     attributes = ["-force-attribute=optsize", "-force-attribute=minsize"]
-    optimise = [llvm_tools.opt_path(), "-passes=default<Oz>,forceattrs", *attributes]
+    level = "default<Oz>,forceattrs" if llvm_tools.LLVM_VERSION < 23 else "forceattrs,default<O2>"
+    optimise = [llvm_tools.opt_path(), f"-passes={level}", *attributes]
     subprocess.run([*optimise, tmp_path / "program.bc", "-o", tmp_path / "oz.bc"], check=True)
     options = ["-Oz", "-c", "-w", f"--target={target}", "-fPIC", "-Xclang", "-disable-llvm-passes"]
     command = [llvm_tools.clang_path(), *options, tmp_path / "oz.bc", "-o", tmp_path / "program.o"]

@@ -87,7 +87,11 @@ def parse_optimizers(values: str, described: str) -> Iterator[Option]:
     known = words_in(described) | words_in(values)
     levels: list[str] = []
     options: list[Option] = []
-    for name, rest in _lines(values):
+    lines = list(_lines(values))
+    names = {name for name, _ in lines}
+    for name, rest in lines:
+        if name.startswith("-fno-") and f"-f{name.removeprefix('-fno-')}" in names:
+            continue  # GCC 14 lists both values of -finline-stringops.
         if name.startswith("-O"):
             level = name.removeprefix("-O")
             levels += _LEVELS if level == "<number>" else (level,)
@@ -165,7 +169,7 @@ def _number(text: str) -> int | None:
 logger = logging.getLogger(__name__)
 
 # To be raised when the same output of a GCC is read in another way.
-_FORMAT = 1
+_FORMAT = 2
 
 _QUESTION_SECONDS = 60
 _PROGRAM = "int main(void) { return 0; }\n"

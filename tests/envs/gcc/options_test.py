@@ -49,6 +49,15 @@ def test_options_of_gcc_12():
     ]
 
 
+def test_option_that_is_listed_with_both_values():
+    """GCC 14 does that, and the two would be the same action."""
+    listed = "  -fc  [disabled]\n  -fno-c  [enabled]\n  -fno-other  [enabled]\n"
+    assert list(parse_optimizers(listed, "")) == [
+        GccFlagOption("-fc"),
+        GccFlagOption("-fno-other"),
+    ]
+
+
 @pytest.mark.parametrize("option", OPTIONS, ids=str)
 def test_values(option):
     last = len(option) - 1

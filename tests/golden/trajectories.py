@@ -7,7 +7,8 @@ records them again, for the LLVM that the service is built with. See the differe
 
 A file has the episodes of a program. Each begins with its seed and the features at the start. A
 line for each action follows: the action, the number of IR instructions, the hash of the module, the
-reward, and the Autophase features that the action changed, by their indices.
+reward, and the Autophase features that the action changed, by their indices. The hash leaves out
+the name of the clang, which differs among systems.
 """
 
 import sys
@@ -48,7 +49,7 @@ def record(program: Program, pool: Pool, schema: Any) -> str:
     ]
     rows = [decode(each.result(), schema).to_pylist() for each in pool.run(jobs)]
     episodes = [as_text(trajectory_of(row)) for (row,) in rows]
-    return "\n".join([f"program {program.uri}\nbytes {program.digest}\n", *episodes])
+    return "\n".join([f"program {program.uri}\n", *episodes])
 
 
 def as_text(trajectory: Trajectory) -> str:

@@ -103,6 +103,13 @@ int main(void) {
   testSpawn(23);
   const unsigned one = arc4random(), two = arc4random(), three = arc4random();
   assert(one != two || two != three);
+  enum { kBytes = 1 << 20, kBeyond = 8 };
+  char *const bytes = calloc(kBytes + kBeyond, 1), zeros[kBeyond] = {0};
+  arc4random_buf(bytes, kBytes);
+  assert(memcmp(bytes, zeros, kBeyond) != 0);
+  assert(memcmp(bytes + kBytes - kBeyond, zeros, kBeyond) != 0);
+  assert(memcmp(bytes + kBytes, zeros, kBeyond) == 0);
+  free(bytes);
   return 0;
 }
 """
@@ -113,8 +120,10 @@ CXX_PROGRAM = r"""
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <future>
+#include <iostream>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -129,8 +138,18 @@ struct Counted {
 int Counted::alive = 0;
 
 struct Global {
-  Global() { std::puts("constructed"); }
+  Global() { std::cout << "constructed" << std::endl; }
 } global;
+
+[[noreturn]] void handle() {
+  std::printf("no exception left: %d\n", std::current_exception() == nullptr);
+  std::exit(0);
+}
+
+void throwNothing(int number) noexcept {
+  const std::string text(number, 'a');
+  if (text.size() > 2) throw number;
+}
 
 int main() {
   std::exception_ptr kept;
@@ -155,6 +174,10 @@ int main() {
   text.resize(20);
   text.reserve();
   assert(text == std::string(20, 'a') && text.capacity() < 1000);
+  text = "0123456789";
+  text.reserve(100);
+  text.replace(2, 3, text.data() + 1, 6);
+  assert(text == "0112345656789");
 
   std::promise<int> promise;
   std::future<int> future = promise.get_future();
@@ -179,7 +202,134 @@ int main() {
   assert(future.get() == 7);
   other.get();
   assert(shared.use_count() == 1);
+  std::set_terminate(handle);
+  throwNothing(3);
+}
+"""
+
+# Their names are those that newer headers and compilers give them. This system may lack them.
+NEW_C_PROGRAM = r"""
+#define _GNU_SOURCE
+#include <assert.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <wchar.h>
+
+#define NEWER(Number, name, Letter) Number name(const Letter *, Letter **, int)
+NEWER(long, __isoc23_strtol, char);
+NEWER(long long, __isoc23_strtoll, char);
+NEWER(unsigned long, __isoc23_strtoul, char);
+NEWER(unsigned long long, __isoc23_strtoull, char);
+NEWER(intmax_t, __isoc23_strtoimax, char);
+NEWER(uintmax_t, __isoc23_strtoumax, char);
+NEWER(long, __isoc23_wcstol, wchar_t);
+NEWER(long long, __isoc23_wcstoll, wchar_t);
+NEWER(unsigned long, __isoc23_wcstoul, wchar_t);
+NEWER(unsigned long long, __isoc23_wcstoull, wchar_t);
+int __isoc23_scanf(const char *, ...);
+int __isoc23_fscanf(FILE *, const char *, ...);
+int __isoc23_sscanf(const char *, const char *, ...);
+int __isoc23_vscanf(const char *, va_list);
+int __isoc23_vfscanf(FILE *, const char *, va_list);
+int __isoc23_vsscanf(const char *, const char *, va_list);
+
+static int listed(FILE *file, const char *text, ...) {
+  va_list places;
+  va_start(places, text);
+  const int count = text != NULL   ? __isoc23_vsscanf(text, "%d", places)
+                    : file != NULL ? __isoc23_vfscanf(file, "%d", places)
+                                   : __isoc23_vscanf("%d", places);
+  va_end(places);
+  return count;
+}
+
+int main(void) {
+  char *end;
+  wchar_t *wide;
+  assert(__isoc23_strtol(" -0x7fx", &end, 0) == -127 && strcmp(end, "x") == 0);
+  assert(__isoc23_strtoll("-9000000000000000000", &end, 10) == -9000000000000000000);
+  assert(__isoc23_strtoul("18000000000000000000,", &end, 10) == 18000000000000000000u);
+  assert(strcmp(end, ",") == 0 && __isoc23_strtoull("777", NULL, 8) == 511);
+  assert(__isoc23_strtoimax("-12", NULL, 3) == -5 && __isoc23_strtoumax("zz", NULL, 36) == 1295);
+  /* The one difference. Newer functions would read a 5. */
+  assert(__isoc23_strtol("0b101", &end, 0) == 0 && strcmp(end, "b101") == 0);
+  assert(__isoc23_wcstol(L"-0x10y", &wide, 16) == -16 && *wide == L'y');
+  assert(__isoc23_wcstoll(L"-7", NULL, 0) == -7 && __isoc23_wcstoul(L"7", NULL, 0) == 7);
+  assert(__isoc23_wcstoull(L"18000000000000000000", NULL, 0) == 18000000000000000000u);
+  int number = 0, other = 0;
+  char word[9];
+  assert(__isoc23_sscanf("12 words", "%d %8s", &number, word) == 2);
+  assert(number == 12 && strcmp(word, "words") == 0);
+  assert(listed(NULL, "-3", &number) == 1 && number == -3);
+  FILE *const file = fopen("numbers", "w+");
+  fputs("4 5 6 7", file);
+  rewind(file);
+  assert(__isoc23_fscanf(file, "%d", &number) == 1 && listed(file, NULL, &other) == 1);
+  assert(number == 4 && other == 5);
+  fclose(file);
+  assert(freopen("numbers", "r", stdin) == stdin);
+  assert(__isoc23_scanf("%d%d", &number, &other) == 2 && number == 4 && other == 5);
+  assert(listed(NULL, NULL, &number) == 1 && number == 6);
   return 0;
+}
+"""
+
+NEW_CXX_PROGRAM = r"""
+#include <unwind.h>
+
+#include <cassert>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <ostream>
+#include <string>
+
+using Size = std::size_t;
+void replaceByOwnPart(std::string *, char *, Size, const char *, Size, Size) __asm__(
+    "_ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE15_M_replace_coldEPcmPKcmm");
+void initStreams() __asm__("_ZSt21ios_base_library_initv");
+[[noreturn]] void terminateBy(_Unwind_Exception *) __asm__("__cxa_call_terminate");
+// Without <iostream>, as its older versions would make the stream in this program.
+extern std::ostream out __asm__("_ZSt4cout");
+
+std::string replaced(Size at, Size size, Size from, Size newSize) {
+  char text[32] = "0123456789";
+  std::string ignored;
+  replaceByOwnPart(&ignored, text + at, size, text + from, newSize, 10 - at - size);
+  return std::string(text, 10 - size + newSize);
+}
+
+struct Global {
+  Global() { out << "constructed" << std::endl; }
+} global;
+
+[[noreturn]] void handle() {
+  try {
+    std::rethrow_exception(std::current_exception());
+  } catch (int number) {
+    std::printf("ended by %d\n", number);
+    std::exit(0);
+  }
+  std::abort();
+}
+
+int main() {
+  initStreams();
+  for (Size at = 0; at <= 10; ++at)
+    for (Size size = 0; at + size <= 10; ++size)
+      for (Size from = 0; from <= 10; ++from)
+        for (Size newSize = 0; from + newSize <= 10; ++newSize) {
+          const std::string digits = "0123456789";
+          const std::string expected =
+              digits.substr(0, at) + digits.substr(from, newSize) + digits.substr(at + size);
+          assert(replaced(at, size, from, newSize) == expected);
+        }
+  std::set_terminate(handle);
+  const std::exception_ptr kept = std::make_exception_ptr(7);
+  // The header of the exception ends where it begins.
+  terminateBy(*reinterpret_cast<_Unwind_Exception *const *>(&kept) - 1);
 }
 """
 
@@ -254,7 +404,19 @@ def test_functions_of_c(tmp_path, option, definitions):
 
 def test_functions_of_cxx(libraries, tmp_path):
     program = compiled("g++", CXX_PROGRAM, tmp_path / "program")
-    assert run_adapted(program, libraries) == "constructed\n"
+    assert run_adapted(program, libraries) == "constructed\nno exception left: 0\n"
+
+
+@pytest.mark.parametrize(
+    ("compiler", "code", "output"),
+    [("gcc", NEW_C_PROGRAM, ""), ("g++", NEW_CXX_PROGRAM, "constructed\nended by 7\n")],
+)
+def test_functions_that_this_system_may_lack(libraries, tmp_path, compiler, code, output):
+    program = compiled(compiler, code, tmp_path / "program", *libraries)
+    old_systems.adapt(program, libraries, wheels.PLATFORM)
+    environment = {**os.environ, "LD_LIBRARY_PATH": str(tmp_path / "libraries")}
+    done = subprocess.run([program], env=environment, cwd=tmp_path, capture_output=True, text=True)
+    assert (done.stderr, done.returncode, done.stdout) == ("", 0, output)
 
 
 def test_library_of_an_interpreter(libraries, tmp_path):
@@ -278,9 +440,11 @@ def test_older_program_is_kept(libraries, tmp_path):
 
 
 def test_function_that_old_systems_lack(libraries, tmp_path):
-    code = "#include <stdlib.h>\nint main(void) { char b[9]; arc4random_buf(b, 9); return *b; }\n"
+    code = "#include <stdlib.h>\nint main(void) { return arc4random_uniform(9); }\n"
     program = compiled("gcc", code, tmp_path / "program")
-    message = r"program needs arc4random_buf of GLIBC_2\.36, which the systems of manylinux_2_31"
+    message = (
+        r"program needs arc4random_uniform of GLIBC_2\.36, which the systems of manylinux_2_31"
+    )
     with pytest.raises(SystemExit, match=message):
         old_systems.adapt(program, libraries, wheels.PLATFORM)
 

@@ -10,7 +10,11 @@
 
 #include <cerrno>
 #include <chrono>
+#include <cstddef>
+#include <cstring>
 #include <ctime>
+#include <exception>
+#include <ios>
 #include <new>
 #include <string>
 #include <typeinfo>
@@ -32,6 +36,10 @@ struct Header {
 static_assert(sizeof(Header) == 128);
 
 Header& headerOf(void* exception) { return static_cast<Header*>(exception)[-1]; }
+
+// Since GCC 13, the library makes std::cout and the others. Before, each user of them had one of
+// these. This library is loaded before its users.
+const std::ios_base::Init standardStreams;
 
 }  // namespace
 
@@ -80,6 +88,29 @@ bool waitUntilSteady(void*, unsigned* word, unsigned value, bool hasTimeout,
   const long result = syscall(SYS_futex, word, FUTEX_WAIT_BITSET, value,
                               hasTimeout ? &end : nullptr, nullptr, FUTEX_BITSET_MATCH_ANY);
   return result == 0 || errno != ETIMEDOUT;
+}
+
+// GCC 13: std::ios_base_library_init(). Programs refer to it and do not call it.
+void initStreams() __asm__("_ZSt21ios_base_library_initv");
+void initStreams() {}
+
+// GCC 13: std::string::_M_replace_cold(), which replaces a part of a string by another part of it.
+// The string has room for the result. Its end, of so many characters, comes after the new part.
+void replaceByOwnPart(std::string* self, char* part, std::size_t size, const char* text, std::size_t newSize, std::size_t sizeOfEnd) __asm__(
+    "_ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE15_M_replace_coldEPcmPKcmm");
+void replaceByOwnPart(std::string*, char* part, std::size_t size, const char* text,
+                      std::size_t newSize, std::size_t sizeOfEnd) {
+  const std::string copy(text, newSize);
+  std::memmove(part + newSize, part + size, sizeOfEnd);
+  std::memcpy(part, copy.data(), newSize);
+}
+
+// GCC 14: the end of a program whose exception leaves a function that is noexcept.
+[[noreturn]] void terminateBy(_Unwind_Exception* exception) __asm__("__cxa_call_terminate");
+void terminateBy(_Unwind_Exception* exception) {
+  // The handler of std::terminate() may ask for the exception.
+  if (exception != nullptr) abi::__cxa_begin_catch(exception);
+  std::terminate();
 }
 
 }  // extern "C"

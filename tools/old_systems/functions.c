@@ -9,7 +9,10 @@
 #include <fcntl.h>
 #include <malloc.h>
 #include <spawn.h>
+#include <stdarg.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -122,11 +125,81 @@ int posix_spawn_file_actions_addclosefrom_np(posix_spawn_file_actions_t* actions
 }
 
 // glibc 2.36.
+void arc4random_buf(void* bytes, size_t size) {
+  for (char* place = bytes; size > 0;) {
+    const ssize_t count = getrandom(place, size, 0);
+    if (count > 0) {
+      place += count;
+      size -= (size_t)count;
+    } else if (count == 0 || errno != EINTR) {
+      abort();
+    }
+  }
+}
+
 uint32_t arc4random(void) {
   uint32_t number = 0;
-  // The kernel returns so few bytes at once, or none.
-  while (getrandom(&number, sizeof(number), 0) != sizeof(number)) {
-    if (errno != EINTR) abort();
-  }
+  arc4random_buf(&number, sizeof(number));
   return number;
+}
+
+// glibc 2.38. Its headers give these names to calls of strtol and similar functions in C++ and with
+// _GNU_SOURCE. The only difference is that they know binary numbers of C23, such as 0b101, where
+// the base is 0 or 2. The older functions read a 0 there, and it is theirs that all systems get.
+// They need other names here, since the headers would rename them, too.
+#define CALL_OLDER(Number, name, Letter)                                                 \
+  Number older_##name(const Letter* restrict, Letter** restrict, int) __asm__(#name);    \
+  Number __isoc23_##name(const Letter* restrict text, Letter** restrict end, int base) { \
+    return older_##name(text, end, base);                                                \
+  }
+
+CALL_OLDER(long, strtol, char)
+CALL_OLDER(long long, strtoll, char)
+CALL_OLDER(unsigned long, strtoul, char)
+CALL_OLDER(unsigned long long, strtoull, char)
+CALL_OLDER(intmax_t, strtoimax, char)
+CALL_OLDER(uintmax_t, strtoumax, char)
+CALL_OLDER(long, wcstol, wchar_t)
+CALL_OLDER(long long, wcstoll, wchar_t)
+CALL_OLDER(unsigned long, wcstoul, wchar_t)
+CALL_OLDER(unsigned long long, wcstoull, wchar_t)
+
+int olderVscanf(const char* restrict, va_list) __asm__("__isoc99_vscanf");
+int olderVfscanf(FILE* restrict, const char* restrict, va_list) __asm__("__isoc99_vfscanf");
+int olderVsscanf(const char* restrict, const char* restrict, va_list) __asm__("__isoc99_vsscanf");
+
+int __isoc23_vscanf(const char* restrict format, va_list places) {
+  return olderVscanf(format, places);
+}
+
+int __isoc23_vfscanf(FILE* restrict file, const char* restrict format, va_list places) {
+  return olderVfscanf(file, format, places);
+}
+
+int __isoc23_vsscanf(const char* restrict text, const char* restrict format, va_list places) {
+  return olderVsscanf(text, format, places);
+}
+
+int __isoc23_scanf(const char* restrict format, ...) {
+  va_list places;
+  va_start(places, format);
+  const int count = olderVscanf(format, places);
+  va_end(places);
+  return count;
+}
+
+int __isoc23_fscanf(FILE* restrict file, const char* restrict format, ...) {
+  va_list places;
+  va_start(places, format);
+  const int count = olderVfscanf(file, format, places);
+  va_end(places);
+  return count;
+}
+
+int __isoc23_sscanf(const char* restrict text, const char* restrict format, ...) {
+  va_list places;
+  va_start(places, format);
+  const int count = olderVsscanf(text, format, places);
+  va_end(places);
+  return count;
 }

@@ -1,4 +1,32 @@
-"""Trials of changes on programs, and tables of them."""
+"""Trials of changes on programs, and tables of them.
+
+A table is a folder with a file of JSON lines, one line for each program.
+
+=========== ===========================================================================
+trials      The name of the trials, the hash of their content
+program     The URI of the program
+clang       The version of the compiler
+seed        The seed that chose the random changes
+features    The features of the program by name
+baseline    The result of ``clang -Oz``
+changes     Options and passes that were tried. ``kind`` is "portfolio" (an entry of the
+            portfolio), "toggle" (its first entry with a part added or removed), "alone"
+            (a part) or "random" (a combination of parts)
+start       The smallest of these, or the baseline. Functions of that are adjusted
+functions   Bytes of its functions
+function_features The features of each of these functions; none for those that the baseline
+            does not have. Zeros are left out
+adjustments By the text of an adjustment: the result with it in all functions, and the
+            bytes of each function
+decisions   Decisions about calls that LLVM does not make: their features, and what they did to
+            the bytes of code and of unwinding of the functions that they change
+best        Each function with the adjustment that makes it smallest; missing if none does
+error       The reason why there is no result
+=========== ===========================================================================
+
+A result is the bytes of ``code``, all bytes that are ``loaded``, and the machine ``instructions``
+if they were counted. Changes that clang refused, or crashed with, are missing.
+"""
 
 import random
 import tempfile
@@ -93,7 +121,7 @@ class Trials:
         """Compiles the program with each change.
 
         Returns:
-            A row of the table, see :mod:`compiler_gym.tuning.changes.trials`.
+            A row of the table, see the top of this module.
 
         Raises:
             BenchmarkInitError: If the program cannot be compiled.
@@ -241,32 +269,7 @@ def _facts(evaluation: Evaluation) -> Row:
     return {"change": change_as_json(evaluation.change), **_result(evaluation)}
 
 
-# Tables of trials: a folder with a file of JSON lines, one line for each program.
-#
-# =========== ===========================================================================
-# trials      The name of the trials, the hash of their content
-# program     The URI of the program
-# clang       The version of the compiler
-# seed        The seed that chose the random changes
-# features    The features of the program by name
-# baseline    The result of ``clang -Oz``
-# changes     Options and passes that were tried. ``kind`` is "portfolio" (an entry of the
-#             portfolio), "toggle" (its first entry with a part added or removed), "alone"
-#             (a part) or "random" (a combination of parts)
-# start       The smallest of these, or the baseline. Functions of that are adjusted
-# functions   Bytes of its functions
-# function_features The features of each of these functions; none for those that the baseline
-#             does not have. Zeros are left out
-# adjustments By the text of an adjustment: the result with it in all functions, and the
-#             bytes of each function
-# decisions   Decisions about calls that LLVM does not make: their features, and what they did to
-#             the bytes of code and of unwinding of the functions that they change
-# best        Each function with the adjustment that makes it smallest; missing if none does
-# error       The reason why there is no result
-# =========== ===========================================================================
-#
-# A result is the bytes of ``code``, all bytes that are ``loaded``, and the machine ``instructions``
-# if they were counted. Changes that clang refused, or crashed with, are missing.
+# Tables of trials, see the top of this file.
 
 FILE = "trials.jsonl"
 _CARD = "README.md"

@@ -78,6 +78,7 @@ def test_recording(datasets, tmp_path, monkeypatch):
     card = (tmp_path / "README.md").read_text()
     assert "Made by `the command`: 6 trials on 1 programs, 0 packages" in card
     assert row["clang"] in card
+    assert "decisions   Decisions about calls" in card
 
 
 def test_programs_that_are_too_large_get_no_trials(datasets):

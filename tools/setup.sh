@@ -110,6 +110,15 @@ install_python_packages() {
   cat "${requirements[@]}" > "$stamp"
 }
 
+# Bazel 7 may empty a source, compiler_gym/__init__.py: where it uses the folder of a former test
+# again, it writes an empty file through a link (seen with 7.7.1). Bazel 4 does not know the option.
+protect_sources() {
+  local option="build --noreuse_sandbox_directories" settings=.bazelrc.user
+  [[ $(bazel --version 2>/dev/null) =~ ^bazel\ ([0-9]+) ]] && ((BASH_REMATCH[1] >= 7)) || return 0
+  grep -qxF -- "$option" "$settings" 2>/dev/null || echo "$option" >> "$settings"
+}
+
 install_packages
+protect_sources
 [ "$mode" = --packages ] || install_python_packages
 say "everything is installed"

@@ -16,6 +16,8 @@
 #include "llvm/Support/Error.h"
 #include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/raw_ostream.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm_service/TargetMachine.h"
 #include "llvm_service/costs/CodeGenerator.h"
 #include "llvm_service/passes/CompilerTools.h"
 #include "llvm_service/passes/FunctionSettings.h"
@@ -179,9 +181,12 @@ TEST(CompilerToolsTest, OptionsAreSetByFunctionDownToTheCodeGenerator) {
       "function(gvn,instcombine)");
   EXPECT_THAT(outcome.errors, IsEmpty());
   EXPECT_THAT(outcome.ir, HasSubstr(R"("frame-pointer"="all")"));
+  llvm::Module& module = machinery.module();
+  module.setDataLayout(
+      createTargetMachine(module, llvm::CodeGenOptLevel::None)->createDataLayout());
   std::unique_ptr<CodeGenerator> generator;
-  ASSERT_TRUE(CodeGenerator::make(machinery.module(), generator).ok());
-  EXPECT_FALSE(generator->run(machinery.module()).empty());
+  ASSERT_TRUE(CodeGenerator::make(module, generator).ok());
+  EXPECT_FALSE(generator->run(module).empty());
 }
 
 TEST(CompilerToolsTest, ErrorsAreReported) {

@@ -67,7 +67,9 @@ def start_session_process(working_directory: str, before_command: Callable[[], N
     os.environ["TMPDIR"] = working_directory
     tempfile.tempdir = None
     # A crash in a compiler prints the Python traceback, which the error of the session quotes.
-    faulthandler.enable(file=sys.stderr.fileno())
+    # Python 3.14 would print the calls of C behind it, and the error quotes what was printed last.
+    more = {"c_stack": False} if sys.version_info >= (3, 14) else {}
+    faulthandler.enable(file=sys.stderr.fileno(), **more)
     _TiedPopen.before_command = staticmethod(before_command)
     subprocess.Popen = _TiedPopen  # type: ignore[misc]
 

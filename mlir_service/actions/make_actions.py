@@ -1,10 +1,11 @@
 """Makes the actions of the MLIR environment: a list of them, and the transforms that some call.
 
-Usage: make_actions.py PASSES.txt PATTERNS.txt ACTIONS.txt LIBRARY.mlir
+Usage: make_actions.py PASSES.txt PATTERNS.txt LLVM.txt ACTIONS.txt LIBRARY.mlir
 
 A line of the list has the name of an action, the pass that it is in the words of ``mlir-opt
 -pass-pipeline='builtin.module(...)'``, and what it does, separated by tabs. To add an action, add
-a line to ``passes.txt`` or ``patterns.txt`` beside this file.
+a line to ``passes.txt`` or ``patterns.txt`` beside this file. The second line of ``LLVM.txt`` is the
+version of LLVM.
 
 The transform ``structured.promote`` is no action: its buffers are too small for windows and for
 partial tiles.
@@ -29,6 +30,15 @@ MAX_RANK = 7
 
 MAX_ELEMENTS = 4096
 """An operation becomes vectors if its loops make no more rounds than this together."""
+
+SUCCESSORS = {
+    "vector.lower_multi_reduction": (
+        "vector.reorder_multi_reduction_dims",
+        "vector.multi_reduction_flattening",
+        "vector.multi_reduction_unrolling",
+    )
+}
+"""What stands in the place of patterns from MLIR 23 on, with the same parameters."""
 
 
 class Action(NamedTuple):
@@ -218,7 +228,15 @@ def pattern(name: str, patterns: list[str], description: str) -> Action:
     return on_function(name, body, description)
 
 
-def actions(passes: Path, patterns: Path) -> Iterator[Action]:
+def known_patterns(names: str, version: int) -> Iterator[str]:
+    """Yields patterns, with their parameters, as a version of MLIR names them."""
+    for each in names.split(", "):
+        name, space, parameters = each.partition(" ")
+        for successor in SUCCESSORS.get(name, (name,)) if version >= 23 else (name,):
+            yield successor + space + parameters
+
+
+def actions(passes: Path, patterns: Path, version: int) -> Iterator[Action]:
     """Yields all actions, in the order of their numbers."""
     for dimension in range(TILED_DIMENSIONS):
         for size in TILE_SIZES:
@@ -238,7 +256,7 @@ def actions(passes: Path, patterns: Path) -> Iterator[Action]:
         "Keep vectors that loops write and read again in values",
     )
     for name, names, description in table(patterns):
-        yield pattern(name, names.split(", "), description)
+        yield pattern(name, [*known_patterns(names, version)], description)
     for row in table(passes):
         yield Action(*row)
 
@@ -252,8 +270,9 @@ def table(path: Path) -> Iterator[list[str]]:
 
 def main() -> None:
     """Writes both files."""
-    passes, patterns, listed, library = map(Path, sys.argv[1:])
-    everything = list(actions(passes, patterns))
+    passes, patterns, llvm, listed, library = map(Path, sys.argv[1:])
+    version = int(llvm.read_text().split()[1].partition(".")[0])
+    everything = list(actions(passes, patterns, version))
     listed.write_text("".join("\t".join(action[:3]) + "\n" for action in everything))
     sequences = "".join(action.sequences for action in everything)
     library.write_text(

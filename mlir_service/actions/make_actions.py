@@ -4,8 +4,8 @@ Usage: make_actions.py PASSES.txt PATTERNS.txt LLVM.txt ACTIONS.txt LIBRARY.mlir
 
 A line of the list has the name of an action, the pass that it is in the words of ``mlir-opt
 -pass-pipeline='builtin.module(...)'``, and what it does, separated by tabs. To add an action, add
-a line to ``passes.txt`` or ``patterns.txt`` beside this file. The second line of ``LLVM.txt`` is the
-version of LLVM.
+a line to ``passes.txt`` or ``patterns.txt`` beside this file. The second line of ``LLVM.txt`` is
+the version of LLVM.
 
 The transform ``structured.promote`` is no action: its buffers are too small for windows and for
 partial tiles.

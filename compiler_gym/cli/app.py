@@ -81,6 +81,9 @@ GROUPS = {
             "build", "build", "Build a project with smaller object files, and check it."
         ),
         "lock": CommandSource("lock", "lock_app", "Verify, update, explain or compare lock files."),
+        "size-diff": CommandSource(
+            "size_diff", "size_diff", "Compare the sizes of two builds, as a gate for changes."
+        ),
         "advise": CommandSource(
             "advise",
             "advise",

@@ -209,8 +209,7 @@ def run_program(name: str, main: Callable[[], int | None]) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # Python would report it again at the end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        close_output()
         return 1
     except Exception as error:
         if not is_failure(error):
@@ -222,6 +221,12 @@ def run_program(name: str, main: Callable[[], int | None]) -> int:
         return 1
     finally:
         ignore_interrupts()
+
+
+def close_output() -> None:
+    """Drops all further output, after its reader has closed it."""
+    # Python would report it again at the end.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def is_failure(error: BaseException) -> bool:

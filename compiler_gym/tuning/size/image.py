@@ -23,6 +23,7 @@ _FUNCTION, _NO_BITS = 2, 8  # Types of symbols, and of sections.
 _ALLOCATED, _EXECUTABLE = 2, 4  # Flags of sections.
 
 _HEADER = re.compile(r"^Disassembly of section .*:$", re.M)
+_NAMED_HEADER = re.compile(r"^Disassembly of section (.*):$", re.M)
 _LINE = re.compile(r"^ *([0-9a-f]+):[^\t\n]*\t(.*)$")
 _RELOCATION = re.compile(r"^\t\t\t?[0-9a-f]+: +\S+\t(.*)$")
 # The address of a symbol, which may be a comment: "# 0x2d <main+0x2d>".
@@ -31,7 +32,8 @@ _ADDRESS = re.compile(r"\s*((?:#|//|@)\s*)?\b0x([0-9a-f]+) <(.*)>$")
 _IMMEDIATE = re.compile(r"\s+(?:#|//|@) imm = \S+$")
 # The names of these may have a part for a function or a kind of constants at their end.
 _SECTION_KIND = re.compile(
-    r"\.(?:l?rodata|data\.rel\.ro|l?data|tdata|gcc_except_table|(?:init|fini)_array)(?=\.|$)"
+    r"\.(?:text|[ls]?rodata|data\.rel\.ro|[ls]?data|tdata|[lst]?bss|gcc_except_table|"
+    r"ARM\.ex(?:idx|tab)|(?:init|fini)_array)(?=\.|$)"
 )
 
 
@@ -73,6 +75,22 @@ class Image:
     frames: Mapping[str, int] = field(default_factory=dict)
 
 
+class FunctionPlace(NamedTuple):
+    """A function in a file.
+
+    Attributes:
+        section: The name of its section.
+        begin: The value of its symbol, without the bit that says Thumb.
+        size: Its bytes.
+        symbol: Its symbol.
+    """
+
+    section: str
+    begin: int
+    size: int
+    symbol: str
+
+
 class _Function(NamedTuple):
     begin: int
     end: int
@@ -92,7 +110,7 @@ def read_image(path: Path) -> Image:
     tables: Counter[str] = Counter()
     for each in loaded:
         if not _is_code(each):
-            tables[_kind(each["Name"]["Name"])] += each["Size"]
+            tables[section_kind(each["Name"]["Name"])] += each["Size"]
     arch = facts["FileSummary"]["Arch"]
     functions = _functions(facts["Symbols"], arch)
     sizes: Counter[str] = Counter()
@@ -115,6 +133,38 @@ def read_image(path: Path) -> Image:
     return Image(arch, sum(each["Size"] for each in code), tables, sizes, assembly, frames)
 
 
+def read_functions(
+    path: Path, places: Sequence[FunctionPlace], arch: str
+) -> dict[FunctionPlace, list[Instruction]]:
+    """Disassembles some functions of an object file or a program, and nothing else.
+
+    Args:
+        path: The file.
+        places: The functions. Symbols with commas are ignored.
+        arch: LLVM's name of the architecture.
+
+    Raises:
+        EnvironmentNotSupported: If ``llvm-objdump`` is not installed.
+        ValueError: If the file cannot be disassembled. The text says why.
+    """
+    wanted = [each for each in places if "," not in each.symbol]
+    if not wanted:
+        return {}
+    names = ",".join(dict.fromkeys(each.symbol for each in wanted))
+    options = [*_DISASSEMBLE[1:], f"--disassemble-symbols={names}"]
+    parts = _NAMED_HEADER.split(_output("llvm-objdump", options, path))[1:]
+    found: dict[FunctionPlace, list[Instruction]] = {}
+    for section, text in zip(parts[::2], parts[1::2], strict=True):
+        here = sorted(each for each in wanted if each.section == section)
+        functions = [
+            _Function(each.begin, each.begin + each.size, str(index))
+            for index, each in enumerate(here)
+        ]
+        for index, instructions in _assembly(text, functions, arch):
+            found.setdefault(here[int(index)], instructions)
+    return found
+
+
 def _output(tool: str, options: Sequence[str], path: Path) -> str:
     try:
         done = run_command([llvm_tools.tool_path(tool), *options, path], _SECONDS)
@@ -132,7 +182,8 @@ def _is_code(section: Mapping[str, Any]) -> bool:
     return bool(section["Flags"]["Value"] & _EXECUTABLE)
 
 
-def _kind(name: str) -> str:
+def section_kind(name: str) -> str:
+    """Returns the name of a section without a part for a function or a kind of constants."""
     found = _SECTION_KIND.match(name)
     return found[0] if found else name
 

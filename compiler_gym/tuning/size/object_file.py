@@ -1,8 +1,4 @@
-"""Measurements of an object file: sizes of its parts, instructions, stack use, and functions.
-
-pyelftools would be too slow. It makes a Python object of each symbol, and a search reads thousands
-of these files.
-"""
+"""Measurements of an object file: sizes of its parts, instructions, stack use, and functions."""
 
 import hashlib
 import re
@@ -14,33 +10,43 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from compiler_gym.errors import EnvironmentNotSupported
 from compiler_gym.tuning.size.compilation import Change, Compilation
+from compiler_gym.tuning.size.elf_reader import (
+    ALLOCATED,
+    COMDAT,
+    DEFAULT,
+    DYNAMIC_SYMBOLS,
+    EXECUTABLE,
+    FUNCTION,
+    GROUP,
+    HEADERS,
+    LOCAL,
+    NO_BITS,
+    PROTECTED,
+    STRINGS,
+    SYMBOL,
+    SYMBOLS,
+    WEAK,
+    WITH_ADDENDS,
+    WITHOUT_ADDENDS,
+    Place,
+    Section,
+    Symbol,
+    byte_order,
+    read_sections,
+    read_symbols,
+    relocation_targets,
+    text_at,
+)
 from compiler_gym.util import llvm_tools
 from compiler_gym.util.commands import CommandError, run_command
 from compiler_gym.util.started_programs import run_started
 
 Result = TypeVar("Result")
 
-# Types of sections.
-_SYMBOLS, _STRINGS, _WITH_ADDENDS, _NO_BITS, _WITHOUT_ADDENDS = 2, 3, 4, 8, 9
-_DYNAMIC_SYMBOLS, _GROUP = 11, 17
-_ALLOCATED, _EXECUTABLE = 2, 4  # Flags of sections.
-_COMDAT = 1  # The flag of groups.
-_FUNCTION = 2  # The type of symbols.
-_LOCAL, _WEAK = 0, 2  # Their binding.
-_DEFAULT, _PROTECTED = 0, 3  # Their visibility.
-
-# The formats of section headers and symbols, by the class of the file.
-_SECTION = {1: "10I", 2: "IIQQQQIIQQ"}
-_SYMBOL = {1: "IIIBBH", 2: "IBBHQQ"}
-# The formats of relocations: offset, symbol and kind, addend. Symbols begin at the bit after.
-_RELOCATION = {1: "IIi", 2: "QQq"}
-_SYMBOL_BIT = {1: 8, 2: 32}
-# The positions of the offset, size and number of section headers in a file.
-_HEADERS = {1: ("I", 0x20, 0x2E), 2: ("Q", 0x28, 0x3A)}
 _UNWINDING = b".eh_frame\0"
 
 _PRIVATE = ".L"
@@ -100,28 +106,6 @@ class ObjectFile:
         return None if self.instructions is None else sum(self.instructions.values())
 
 
-class _Section(NamedTuple):
-    name: int
-    kind: int
-    flags: int
-    offset: int
-    size: int
-    link: int
-    info: int
-    alignment: int
-    entry: int
-
-
-class _Symbol(NamedTuple):
-    name: int
-    kind: int
-    section: int
-    value: int
-    size: int
-    binding: int
-    visibility: int
-
-
 def read_object(path: Path) -> ObjectFile:
     """Reads an object file.
 
@@ -144,7 +128,7 @@ def exported_symbols(path: Path) -> frozenset[str]:
 
 def _reading(path: Path, read: Callable[[bytes], Result]) -> Result:
     data = path.read_bytes()
-    if data[:4] != b"\x7fELF" or len(data) < 64:
+    if data[:4] != b"\x7fELF" or len(data) < 64 or data[4] not in HEADERS:
         raise ValueError(
             f"expected an object file of the format ELF, got another one in {path}; choose a "
             "target with ELF files, such as x86_64-linux-gnu"
@@ -156,20 +140,20 @@ def _reading(path: Path, read: Callable[[bytes], Result]) -> Result:
 
 
 def _exported(data: bytes) -> frozenset[str]:
-    symbols = _symbols(data, _sections(data), _DYNAMIC_SYMBOLS)
+    symbols = read_symbols(data, read_sections(data), DYNAMIC_SYMBOLS)
     return frozenset(
-        _text(data, each.name)
+        text_at(data, each.name)
         for each in symbols
-        if each.section and each.binding and each.visibility in (_DEFAULT, _PROTECTED)
+        if each.section and each.binding and each.visibility in (DEFAULT, PROTECTED)
     )
 
 
 def _read(data: bytes) -> ObjectFile:
-    sections = _sections(data)
-    loaded = [each for each in sections if each.flags & _ALLOCATED and each.kind != _NO_BITS]
-    code = [each for each in loaded if each.flags & _EXECUTABLE]
+    sections = read_sections(data)
+    loaded = [each for each in sections if each.flags & ALLOCATED and each.kind != NO_BITS]
+    code = [each for each in loaded if each.flags & EXECUTABLE]
     contents = (data[each.offset : each.offset + each.size] for each in code)
-    symbols = [*_symbols(data, sections)]
+    symbols = [*read_symbols(data, sections)]
     functions = _functions(data, sections, symbols)
     unwinding = {place: size for place, size in _unwinding(data, sections, symbols)}
     return ObjectFile(
@@ -183,9 +167,9 @@ def _read(data: bytes) -> ObjectFile:
         },
         shared=dict(_shared(data, sections, functions, unwinding)),
         exported=frozenset(
-            _text(data, each.name)
+            text_at(data, each.name)
             for each in symbols
-            if each.binding == _WEAK and each.section and each.visibility in (_DEFAULT, _PROTECTED)
+            if each.binding == WEAK and each.section and each.visibility in (DEFAULT, PROTECTED)
         ),
     )
 
@@ -209,92 +193,55 @@ def _content_digest(data: bytes) -> str:
 
 def _contents(data: bytes) -> Iterator[object]:
     """Yields the header, sections and symbols of an object file."""
-    order, width = _order(data), data[4]
-    word, place, sizes = _HEADERS[width]
+    order, width = byte_order(data), data[4]
+    word, place, sizes = HEADERS[width]
     flags = place + struct.calcsize(word)
     yield data[:20], struct.unpack_from(order + "I", data, flags)
-    sections = _sections(data)
+    sections = read_sections(data)
     (names,) = struct.unpack_from(order + "H", data, sizes + 2 * 2)
     for each in sections:
-        is_table = each.kind in (_SYMBOLS, _STRINGS)
-        hidden = is_table or each.kind == _NO_BITS
+        is_table = each.kind in (SYMBOLS, STRINGS)
+        hidden = is_table or each.kind == NO_BITS
         content = b"" if hidden else data[each.offset : each.offset + each.size]
-        name = _text(data, sections[names].offset + each.name)
+        name = text_at(data, sections[names].offset + each.name)
         size = 0 if is_table else each.size
         facts = each.kind, each.flags, each.link, each.info, each.alignment, each.entry
         yield name, facts, size, hashlib.sha256(content).digest()
-    for symbol in _symbols(data, sections):
-        name = _text(data, symbol.name)
-        is_private = name.startswith(_PRIVATE) and symbol.binding == _LOCAL
+    for symbol in read_symbols(data, sections):
+        name = text_at(data, symbol.name)
+        is_private = name.startswith(_PRIVATE) and symbol.binding == LOCAL
         yield _NUMBERS.sub("", name) if is_private else name, symbol[1:]
 
 
-def _order(data: bytes) -> str:
-    return "<" if data[5] == 1 else ">"
-
-
-def _sections(data: bytes) -> list[_Section]:
-    order, width = _order(data), data[4]
-    word, place, sizes = _HEADERS[width]
-    (start,) = struct.unpack_from(order + word, data, place)
-    entry, count = struct.unpack_from(order + "HH", data, sizes)
-    layout = struct.Struct(order + _SECTION[width])
-    if count == 0:  # The number does not fit into this field.
-        count = layout.unpack_from(data, start)[5]
-    headers = (layout.unpack_from(data, start + index * entry) for index in range(count))
-    return [_Section(*each[:3], *each[4:10]) for each in headers]
-
-
-_Place = tuple[int, int]
-"""The number of a section, and an offset in it."""
-
-
-def _symbols(data: bytes, sections: list[_Section], kind: int = _SYMBOLS) -> Iterator[_Symbol]:
-    width = data[4]
-    layout = struct.Struct(_order(data) + _SYMBOL[width])
-    for table in (each for each in sections if each.kind == kind):
-        names = sections[table.link].offset
-        for fields in layout.iter_unpack(data[table.offset : table.offset + table.size]):
-            if width == 1:
-                name, value, size, info, other, section = fields
-            else:
-                name, info, other, section, value, size = fields
-            yield _Symbol(names + name, info & 15, section, value, size, info >> 4, other & 3)
-
-
 def _functions(
-    data: bytes, sections: list[_Section], symbols: list[_Symbol]
-) -> dict[_Place, tuple[str, int]]:
+    data: bytes, sections: list[Section], symbols: list[Symbol]
+) -> dict[Place, tuple[str, int]]:
     """Returns name and size of each function. If it has several names, the first."""
-    functions: dict[_Place, tuple[str, int]] = {}
+    functions: dict[Place, tuple[str, int]] = {}
     for symbol in symbols:
         place = symbol.section, symbol.value
-        if symbol.kind == _FUNCTION and symbol.size and place not in functions:
-            functions[place] = _text(data, symbol.name), symbol.size
+        if symbol.kind == FUNCTION and symbol.size and place not in functions:
+            functions[place] = text_at(data, symbol.name), symbol.size
     return functions
-
-
-def _text(data: bytes, start: int) -> str:
-    return data[start : data.index(b"\0", start)].decode(errors="replace")
 
 
 def _shared(
     data: bytes,
-    sections: list[_Section],
-    functions: Mapping[_Place, tuple[str, int]],
-    unwinding: Mapping[_Place, int],
+    sections: list[Section],
+    functions: Mapping[Place, tuple[str, int]],
+    unwinding: Mapping[Place, int],
 ) -> Iterator[tuple[str, Shared]]:
     """Yields COMDAT groups by the names of their signatures."""
-    order = _order(data)
-    groups: dict[int, list[_Section]] = {}
+    order = byte_order(data)
+    groups: dict[int, list[Section]] = {}
     names: dict[int, str] = {}
     group_of: dict[int, int] = {}
     for number, group in enumerate(sections):
-        if group.kind != _GROUP:
+        if group.kind != GROUP:
             continue
         content = data[group.offset : group.offset + group.size]
         flags, *members = struct.unpack(f"{order}{len(content) // 4}I", content)
-        if flags & _COMDAT:
+        if flags & COMDAT:
             names[number] = _signature(data, sections, group)
             groups[number] = [sections[member] for member in members]
             group_of |= dict.fromkeys(members, number)
@@ -307,11 +254,11 @@ def _shared(
         if section in group_of:
             entries[group_of[section]].append(size)
     for number, members in groups.items():
-        loaded = [it for it in members if it.flags & _ALLOCATED and it.kind != _NO_BITS]
+        loaded = [it for it in members if it.flags & ALLOCATED and it.kind != NO_BITS]
         yield (
             names[number],
             Shared(
-                text=sum(each.size for each in loaded if each.flags & _EXECUTABLE),
+                text=sum(each.size for each in loaded if each.flags & EXECUTABLE),
                 all=sum(each.size for each in loaded) + sum(entries[number]),
                 entries=len(entries[number]),
                 functions=tuple(symbols[number]),
@@ -319,50 +266,34 @@ def _shared(
         )
 
 
-def _signature(data: bytes, sections: list[_Section], group: _Section) -> str:
+def _signature(data: bytes, sections: list[Section], group: Section) -> str:
     """Returns the name of the symbol that identifies a group."""
     table = sections[group.link]
-    layout = struct.Struct(_order(data) + _SYMBOL[data[4]])
+    layout = struct.Struct(byte_order(data) + SYMBOL[data[4]])
     name, *_ = layout.unpack_from(data, table.offset + group.info * layout.size)
-    return _text(data, sections[table.link].offset + name)
+    return text_at(data, sections[table.link].offset + name)
 
 
 def _unwinding(
-    data: bytes, sections: list[_Section], symbols: list[_Symbol]
-) -> Iterator[tuple[_Place, int]]:
+    data: bytes, sections: list[Section], symbols: list[Symbol]
+) -> Iterator[tuple[Place, int]]:
     """Yields the places and sizes of the entries of functions in the table for unwinding."""
     width = data[4]
-    order = _order(data)
-    (names,) = struct.unpack_from(order + "H", data, _HEADERS[width][2] + 2 * 2)
+    order = byte_order(data)
+    (names,) = struct.unpack_from(order + "H", data, HEADERS[width][2] + 2 * 2)
     for relocations in sections:
-        if relocations.kind not in (_WITH_ADDENDS, _WITHOUT_ADDENDS):
+        if relocations.kind not in (WITH_ADDENDS, WITHOUT_ADDENDS):
             continue
         table = sections[relocations.info]
         if not data.startswith(_UNWINDING, sections[names].offset + table.name):
             continue
-        places = dict(_targets(data, relocations, table.offset, symbols))
+        places = dict(relocation_targets(data, relocations, table.offset, symbols))
         position = 0
         while position < table.size:
             length, parent = struct.unpack_from(order + "II", data, table.offset + position)
             if parent and position + 8 in places:
                 yield places[position + 8], length + 4
             position += length + 4
-
-
-def _targets(
-    data: bytes, relocations: _Section, start: int, symbols: list[_Symbol]
-) -> Iterator[tuple[int, _Place]]:
-    """Yields the places to which relocations of a section refer, by their offset in it."""
-    width, order = data[4], _order(data)
-    has_addend = relocations.kind == _WITH_ADDENDS
-    layout = struct.Struct(order + _RELOCATION[width][: 3 if has_addend else 2])
-    content = data[relocations.offset : relocations.offset + relocations.size]
-    for offset, info, *addends in layout.iter_unpack(content):
-        number = info >> _SYMBOL_BIT[width]
-        if number < len(symbols):  # MIPS has another format.
-            added = addends or struct.unpack_from(order + "i", data, start + offset)
-            symbol = symbols[number]
-            yield offset, (symbol.section, symbol.value + added[0])
 
 
 # Counts the machine instructions of object files, as ``llvm-objdump -d`` lists them.

@@ -1,0 +1,82 @@
+"""The limit of ``compiler-gym size-diff``, and other choices of its command line."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from compiler_gym.tuning.size.elf_sizes import Region
+
+_LIMIT = re.compile(r"(\d+(?:\.\d+)?)\s*%|(\d+)\s*B?")
+
+
+class Judged(str, Enum):
+    """The bytes that a limit is for."""
+
+    LOADED = "loaded"
+    RAM = "ram"
+    TEXT = "text"
+    RODATA = "rodata"
+    DATA = "data"
+    BSS = "bss"
+
+    @property
+    def regions(self) -> Sequence["Region"]:
+        """The kinds of memory that count."""
+        from compiler_gym.tuning.size.elf_sizes import Region
+        from compiler_gym.tuning.size.size_diff import LOADED, RAM
+
+        if self is Judged.LOADED:
+            return LOADED
+        return RAM if self is Judged.RAM else (Region(self.value),)
+
+
+class Rows(str, Enum):
+    """The subjects of the table."""
+
+    SYMBOL = "symbol"
+    SECTION = "section"
+    FILE = "file"
+
+
+@dataclass(frozen=True)
+class Limit:
+    """The growth that is allowed.
+
+    Attributes:
+        text: The limit as the user wrote it.
+        percent: The limit in percent of the old size; None if it is in bytes.
+        bytes: The limit in bytes; None if it is in percent.
+    """
+
+    text: str
+    percent: float | None
+    bytes: int | None
+
+    def is_exceeded(self, old: int, new: int) -> bool:
+        """Returns whether a growth is above the limit. Any growth from zero is above a percentage.
+
+        Args:
+            old: The old size.
+            new: The new size.
+        """
+        growth = new - old
+        if self.bytes is not None:
+            return growth > self.bytes
+        assert self.percent is not None
+        return growth > 0 and growth * 100 > self.percent * old
+
+
+def parse_limit(text: str) -> Limit:
+    """Parses the value of ``--fail-above``.
+
+    Raises:
+        ValueError: If it is not a limit.
+    """
+    found = _LIMIT.fullmatch(text.strip())
+    if not found:
+        raise ValueError(f"--fail-above: expected a limit such as 1%, 300 or 300B, got {text!r}")
+    percent, count = found.groups()
+    return Limit(text.strip(), float(percent) if percent else None, int(count) if count else None)

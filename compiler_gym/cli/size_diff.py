@@ -63,7 +63,7 @@ def size_diff(
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Compare the sizes of two builds, and fail if the new one is too large.
+    """Compare the sizes of two builds, as a gate for changes.
 
     Of folders, programs and shared libraries are compared, or else object files and archives.
     Files have the same relative path in both builds. Everything that is not ELF is ignored, and

@@ -1,14 +1,21 @@
 """``compiler-gym size-diff`` with files that compilers, linkers and archivers make."""
 
 import json
+import os
 import re
+import shlex
 import shutil
 import subprocess
+import textwrap
 
 import pytest
 
+from compiler_gym.cli.size_limit import parse_limit
+from compiler_gym.tuning.size.elf_sizes import UnreadableError, read_units
 from compiler_gym.tuning.size.object_file import read_object
 from compiler_gym.util import llvm_tools
+from compiler_gym.util.runfiles_path import runfiles_path
+from tests.cli.conftest import command
 
 _COMMON = """
 int table[TABLE];
@@ -130,15 +137,34 @@ def test_text_answers_first_and_fits(run, folder):
 
 
 @pytest.mark.parametrize(
-    "limit, code",
-    [("0%", 1), ("1%", 1), ("1000%", 0), ("0", 1), ("5B", 1), ("100000", 0), ("100000B", 0)],
+    "limit, old, new, is_above",
+    [
+        ("0%", 100, 101, True),
+        ("1%", 100, 101, False),
+        ("1%", 100, 102, True),
+        ("1.5 %", 1000, 1015, False),
+        ("0.1%", 1000, 999, False),
+        ("99%", 0, 1, True),
+        ("0%", 0, 0, False),
+        ("0", 100, 101, True),
+        ("300", 100, 400, False),
+        ("300B", 100, 401, True),
+        ("0B", 100, 50, False),
+    ],
 )
-def test_limits(run, folder, limit, code):
-    words = ("size-diff", folder / "old/program", folder / "new/program", "--fail-above", limit)
-    assert ("Within" if code == 0 else "Above") in run(*words, code=code).stdout
-    # The other way, it shrinks.
-    words = ("size-diff", folder / "new/program", folder / "old/program", "--fail-above", limit)
-    run(*words)
+def test_limits(limit, old, new, is_above):
+    assert parse_limit(limit).is_exceeded(old, new) == is_above
+
+
+@pytest.mark.parametrize("limit", ["", "1KB", "-1", "%", "1%%", "1.5", "1,5%", "nan%"])
+def test_wrong_limits(limit):
+    with pytest.raises(ValueError, match="expected a limit such as 1%, 300 or 300B"):
+        parse_limit(limit)
+
+
+def test_a_smaller_build_is_within_each_limit(run, folder):
+    done = run("size-diff", folder / "new/program", folder / "old/program", "--fail-above", "0")
+    assert "Within the limit of 0." in done.stdout
 
 
 def test_limit_of_other_memory(run, folder):
@@ -326,8 +352,10 @@ def test_inputs_that_cannot_be_compared(fails, folder, tmp_path):
     for name, (content, reason) in files.items():
         path = tmp_path / name
         path.write_bytes(content)
-        line = fails("size-diff", program, path, "--fail-above", "1%", code=2)
-        assert line.startswith("compiler-gym size-diff: not checked: ") and reason in line, name
+        with pytest.raises(UnreadableError, match=reason):
+            read_units(path, name)
+    line = fails("size-diff", program, tmp_path / "cut", "--fail-above", "1%", code=2)
+    assert line.startswith("compiler-gym size-diff: not checked: ")
     bitcode = make(tmp_path / "lto.o", NEW, "-c", "-flto")
     assert "has no machine code" in fails("size-diff", bitcode, bitcode, code=2)
     thin = tmp_path / "thin.a"
@@ -371,3 +399,24 @@ def test_not_checked_reaches_the_comment(run, folder, tmp_path):
     words = ("size-diff", folder / "old/program", tmp_path / "empty")
     assert run(*words, "--markdown", code=2).stdout.startswith("### Size: not checked\n")
     assert json.loads(run(*words, "--json", code=2).stdout)["verdict"] == "not checked"
+
+
+def test_workflow_of_the_guide(folder, tmp_path, monkeypatch):
+    guide = runfiles_path("docs/guides/code-size.md").read_text(encoding="utf-8")
+    (workflow,) = re.findall(r"^```yaml\n(name: size\n.*?)^```", guide, re.M | re.S)
+    (script,) = re.findall(r"^ +run: \|\n((?: {10}.*\n)+)", workflow, re.M)
+    program = tmp_path / "bin" / "compiler-gym"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec {shlex.join(command())} "$@"\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(program.parent), prepend=os.pathsep)
+    for name in ("GITHUB_STEP_SUMMARY", "GITHUB_OUTPUT"):
+        monkeypatch.setenv(name, str(tmp_path / name))
+    # GitHub runs scripts with these options.
+    words = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", textwrap.dedent(script)]
+    subprocess.run(words, cwd=folder, check=True)
+    report = (folder / "report.md").read_text()
+    assert report.startswith("### Size: +") and "above the limit" in report
+    assert (tmp_path / "GITHUB_STEP_SUMMARY").read_text() == report
+    assert (tmp_path / "GITHUB_OUTPUT").read_text() == "code=1\n"
+    assert len(re.findall(r"^ +(?:- )?run: ", workflow, re.M)) == 5

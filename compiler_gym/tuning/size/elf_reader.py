@@ -34,13 +34,13 @@ class Section(NamedTuple):
     name: int
     kind: int
     flags: int
+    address: int
     offset: int
     size: int
     link: int
     info: int
     alignment: int
     entry: int
-    address: int
 
 
 class Symbol(NamedTuple):
@@ -74,7 +74,7 @@ def read_sections(data: bytes) -> list[Section]:
     if count == 0:  # The number does not fit into this field.
         count = layout.unpack_from(data, start)[5]
     headers = (layout.unpack_from(data, start + index * entry) for index in range(count))
-    return [Section(*each[:3], *each[4:10], each[3]) for each in headers]
+    return [Section(*each) for each in headers]
 
 
 Place = tuple[int, int]

@@ -293,7 +293,8 @@ class _Pairs:
             [it for it in build if _shape(it) in common and it.size >= _MIN_RENAMED]
             for build in (self.old, self.new)
         ]
-        self._pair(*(_contents(each) for each in candidates), is_renamed=True)
+        old, new = map(_contents, candidates)
+        self._pair(old, new, is_renamed=True)
         # Variables without bytes in the file are the same if no other one has their size.
         empty = [
             {each: _shape(each) for each in build if each.parts[0].region is Region.BSS}

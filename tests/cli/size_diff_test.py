@@ -7,12 +7,15 @@ import shlex
 import shutil
 import subprocess
 import textwrap
+from pathlib import Path
 
 import pytest
 
+from compiler_gym.cli.size_inputs import read_builds
 from compiler_gym.cli.size_limit import parse_limit
 from compiler_gym.tuning.size.elf_sizes import UnreadableError, read_units
 from compiler_gym.tuning.size.object_file import read_object
+from compiler_gym.tuning.size.size_diff import SizeDiff
 from compiler_gym.util import llvm_tools
 from compiler_gym.util.runfiles_path import runfiles_path
 from tests.cli.conftest import command
@@ -292,7 +295,7 @@ def test_archives(compare, folder, tmp_path):
 
 @pytest.mark.parametrize(
     "target",
-    ["armv7m-none-eabi", "riscv32-unknown-elf", "aarch64-linux-gnu", "mips-linux-gnu"],
+    ["armv7m-none-eabi", "riscv32-unknown-elf", "mips-linux-gnu"],  # The last is big-endian.
 )
 def test_other_architectures(compare, tmp_path, target):
     old, new = (
@@ -356,27 +359,38 @@ def test_inputs_that_cannot_be_compared(fails, folder, tmp_path):
             read_units(path, name)
     line = fails("size-diff", program, tmp_path / "cut", "--fail-above", "1%", code=2)
     assert line.startswith("compiler-gym size-diff: not checked: ")
-    bitcode = make(tmp_path / "lto.o", NEW, "-c", "-flto")
-    assert "has no machine code" in fails("size-diff", bitcode, bitcode, code=2)
-    thin = tmp_path / "thin.a"
-    tool("llvm-ar", "qcT", thin, folder / "new/sub/one.o")
-    assert "is a thin archive" in fails("size-diff", thin, thin, code=2)
-    other = make(tmp_path / "arm/one.o", NEW, "-c", "--target=armv7m-none-eabi")
-    line = fails("size-diff", folder / "old/sub/one.o", other, code=2)
-    assert "one architecture, got 64-bit x86-64 in OLD and 32-bit Arm in NEW" in line
-    line = fails("size-diff", folder / "old/sub/one.o", program, code=2)
-    assert "one kind, got object file in OLD and program in NEW" in line
-    assert "two files or two folders" in fails("size-diff", program, folder, code=2)
-    (tmp_path / "nothing").mkdir()
-    line = fails("size-diff", folder / "old", tmp_path / "nothing", code=2)
-    assert "no programs and shared libraries to compare" in line
-    shutil.copytree(folder / "new", tmp_path / "moved/below")
-    assert "same relative path" in fails("size-diff", folder / "new", tmp_path / "moved", code=2)
-    assert "Did you mean program?" in fails("size-diff", program, f"{program}m", code=2)
     assert "expected a limit such as 1%" in fails(
         "size-diff", program, program, "--fail-above", "1KB", code=2
     )
-    assert "expected a file or a folder" in fails("size-diff", program, "/dev/null", code=2)
+
+
+def why_not(old, new):
+    """The reason for which two files or folders are not compared."""
+    with pytest.raises((ValueError, OSError)) as caught:
+        before, after = read_builds(old, new, wants_objects=False)
+        SizeDiff(before.units, after.units)
+    return str(caught.value)
+
+
+def test_builds_that_cannot_be_compared(folder, tmp_path):
+    program, one = folder / "new/program", folder / "new/sub/one.o"
+    bitcode = make(tmp_path / "lto.o", NEW, "-c", "-flto")
+    assert "has no machine code" in why_not(bitcode, bitcode)
+    thin = tmp_path / "thin.a"
+    tool("llvm-ar", "qcT", thin, one)
+    assert "is a thin archive" in why_not(thin, thin)
+    other = make(tmp_path / "arm/one.o", NEW, "-c", "--target=armv7m-none-eabi")
+    expected = "one architecture, got 64-bit x86-64 in OLD and 32-bit Arm in NEW"
+    assert expected in why_not(one, other)
+    assert "one kind, got object file in OLD and program in NEW" in why_not(one, program)
+    assert "two files or two folders" in why_not(program, folder)
+    (tmp_path / "nothing").mkdir()
+    expected = "no programs and shared libraries to compare"
+    assert expected in why_not(folder / "old", tmp_path / "nothing")
+    shutil.copytree(folder / "new", tmp_path / "moved/below")
+    assert "same relative path" in why_not(folder / "new", tmp_path / "moved")
+    assert "Did you mean program?" in why_not(program, folder / "new/programm")
+    assert "expected a file or a folder" in why_not(program, Path("/dev/null"))
 
 
 def test_unreadable_file_in_a_folder(run, folder, tmp_path):

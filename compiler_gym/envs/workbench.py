@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 from typing_extensions import Self
 
 from compiler_gym.errors import ServiceError
+from compiler_gym.errors.service_errors import BLAME_NO_ACTION
 
 # ``compiler-gym shell --help`` does not wait for them.
 if TYPE_CHECKING:
@@ -47,11 +48,13 @@ class ActionFailed(ValueError):  # noqa: N818
     """An action failed in the compiler, or took too long.
 
     Attributes:
+        kind: The name of the error.
         details: The compiler's description of the error.
     """
 
     def __init__(self, kind: str, details: str):
         super().__init__(f"{kind}: {details}")
+        self.kind = kind
         self.details = details
 
 
@@ -192,12 +195,12 @@ class Branch(Generic[_Env]):
         self.has_ended = False
 
     def step(self, action: int, name: str, seconds: float = _SECONDS) -> Step:
-        """Makes a step.
+        """Makes a step. If the session is lost, once more in another one.
 
         Args:
             action: The action.
             name: Its name, for the record of the step.
-            seconds: The time limit.
+            seconds: The time limit, of each attempt.
 
         Raises:
             ActionFailed: If the action fails. The step is undone then.
@@ -205,15 +208,25 @@ class Branch(Generic[_Env]):
         has_count = INSTRUCTIONS in self.env.observation.spaces
         names = [INSTRUCTIONS] if has_count else []
         try:
-            values, reward, done, info = apply_actions(self.env, [action], names, seconds)
-        except ActionFailed:
-            self.restore()
-            raise
+            values, reward, done, info = self._apply(action, names, seconds)
+        except ActionFailed as error:
+            if error.kind not in BLAME_NO_ACTION:
+                raise
+            values, reward, done, info = self._apply(action, names, seconds)
         count = int(values[0]) if has_count else None
         step = Step(action, name, not info["action_had_no_effect"], count, reward)
         self.has_ended = done
         self.steps.append(step)
         return step
+
+    def _apply(
+        self, action: int, names: Iterable[str], seconds: float
+    ) -> tuple[list[Any], float | None, bool, dict[str, Any]]:
+        try:
+            return apply_actions(self.env, [action], names, seconds)
+        except ActionFailed:
+            self.restore()
+            raise
 
     def undo(self, count: int = 1) -> list[Step]:
         """Undoes the last steps, and returns them."""

@@ -96,3 +96,6 @@ LOSSES: tuple[type[Exception], ...] = (
     SessionLost,
     SessionNotFound,
 )
+
+#: The names of those for which no action is to blame. An action may be why a step takes too long.
+BLAME_NO_ACTION = frozenset(error.__name__ for error in LOSSES) - {"TimeoutError"}

@@ -13,7 +13,7 @@ from typing_extensions import override
 from compiler_gym.envs.compiler_env import CompilerEnv, StepResult
 from compiler_gym.envs.llvm.specs import AUTOPHASE_FEATURE_NAMES
 from compiler_gym.envs.running_step import ConvertedStep, RunningStep
-from compiler_gym.errors.service_errors import LOSSES
+from compiler_gym.errors.service_errors import BLAME_NO_ACTION
 from compiler_gym.spaces import Box, Reward
 from compiler_gym.spaces.conversions import array_space, array_value, neutral_value
 from compiler_gym.views import ObservationSpaceSpec
@@ -178,9 +178,6 @@ class LastActions(_ActionFeatures):
 
 # A mask of actions that are known to have no effect.
 
-# An action that exceeds the time limit counts as failed, too.
-_BLAME_NO_ACTION = frozenset(error.__name__ for error in LOSSES) - {"TimeoutError"}
-
 
 class ActionMask(CompilerEnvWrapper):
     """Masks actions that are known to have no effect in the current state.
@@ -263,7 +260,7 @@ class ActionMask(CompilerEnvWrapper):
             if actions:
                 self._idle.clear()
         elif not info.get("recovered") or (
-            len(actions) == 1 and info["error_type"] not in _BLAME_NO_ACTION
+            len(actions) == 1 and info["error_type"] not in BLAME_NO_ACTION
         ):
             space = self.action_space
             self._idle.update(

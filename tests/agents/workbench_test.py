@@ -168,6 +168,19 @@ def test_branches_are_as_before_after_all_processes_were_killed(compiler_to_kill
         assert bench.call(tool, **arguments) == answer
 
 
+def test_no_pass_is_blamed_for_killed_processes(compiler_to_kill):
+    compiler, kill = compiler_to_kill
+    bench = Workbench(compiler, LIMITS)
+    bench.open_program("bitops")
+    bench.apply_passes(["sroa"])
+    answer = bench.apply_passes(["early-cse"])
+    bench.undo()
+    run = bench.passes_run
+    kill()
+    assert bench.apply_passes(["early-cse"]) == answer
+    assert bench.passes_run == run + 1
+
+
 @pytest.fixture
 def verified(monkeypatch):
     """The hashes of the programs that were verified; the verification itself is replaced."""

@@ -59,7 +59,7 @@ def _row_of(path: Path) -> dict[str, Any] | None:
         "steps": metadata["total_step_count"],
         "episodes": metadata["total_episode_count"],
         "seconds": metadata["runtime_seconds"],
-        "found after": float(last.get("runtime_seconds", 0)),
+        "found at": float(last.get("runtime_seconds", 0)),
         "actions": int(last.get("num_passes", 0)),
         "reward": float(metadata["best_reward"]),
     }

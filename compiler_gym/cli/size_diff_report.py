@@ -4,6 +4,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from html import escape
 from typing import Any
 
 from compiler_gym.cli.console import print_json, print_line, print_table
@@ -350,7 +351,7 @@ class Report:
         for change, lines in self._assembly(assembly):
             # Nothing in the assembly can end a block of four marks.
             text = "\n".join(line.replace("````", "") for line in lines)
-            title = f"{_html(self._shown(change))}: {change.growth:+,} bytes"
+            title = f"{escape(self._shown(change), quote=False)}: {change.growth:+,} bytes"
             block = _details(title, f"````diff\n{text}\n````")
             if sum(map(len, blocks)) + len(block) < _MAX_COMMENT:
                 blocks.append(block)
@@ -504,8 +505,4 @@ def _inline(text: str) -> str:
     """Returns a sentence in which Markdown has nothing to mark."""
     for mark in "\\`*_[]#|~@":
         text = text.replace(mark, f"\\{mark}")
-    return _html(text)
-
-
-def _html(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return escape(text, quote=False)

@@ -96,7 +96,8 @@ void initStreams() {}
 
 // GCC 13: std::string::_M_replace_cold(), which replaces a part of a string by another part of it.
 // The string has room for the result. Its end, of so many characters, comes after the new part.
-void replaceByOwnPart(std::string* self, char* part, std::size_t size, const char* text, std::size_t newSize, std::size_t sizeOfEnd) __asm__(
+void replaceByOwnPart(std::string*, char* part, std::size_t size, const char* text,
+                      std::size_t newSize, std::size_t sizeOfEnd) __asm__(
     "_ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE15_M_replace_coldEPcmPKcmm");
 void replaceByOwnPart(std::string*, char* part, std::size_t size, const char* text,
                       std::size_t newSize, std::size_t sizeOfEnd) {

@@ -21,8 +21,8 @@ DEFAULT, PROTECTED = 0, 3  # Their visibility.
 SECTION = {1: "10I", 2: "IIQQQQIIQQ"}
 SYMBOL = {1: "IIIBBH", 2: "IBBHQQ"}
 # The formats of relocations: offset, symbol and kind, addend. Symbols begin at the bit after.
-RELOCATION = {1: "IIi", 2: "QQq"}
-SYMBOL_BIT = {1: 8, 2: 32}
+_RELOCATION = {1: "IIi", 2: "QQq"}
+_SYMBOL_BIT = {1: 8, 2: 32}
 # The positions of the offset, size and number of section headers in a file.
 HEADERS = {1: ("I", 0x20, 0x2E), 2: ("Q", 0x28, 0x3A)}
 _IN_FIRST_SECTION = 0xFFFF
@@ -116,16 +116,20 @@ def text_at(data: bytes, start: int) -> str:
     return data[start:end].decode(errors="replace")
 
 
+def relocation_entries(data: bytes, relocations: Section) -> Iterator[tuple[int, ...]]:
+    """Yields the entries of a section of relocations: offset, symbol and kind, addend if any."""
+    count = 3 if relocations.kind == WITH_ADDENDS else 2
+    layout = struct.Struct(byte_order(data) + _RELOCATION[data[4]][:count])
+    return layout.iter_unpack(data[relocations.offset : relocations.offset + relocations.size])
+
+
 def relocation_targets(
     data: bytes, relocations: Section, start: int, symbols: list[Symbol]
 ) -> Iterator[tuple[int, Place]]:
     """Yields the places to which relocations of a section refer, by their offset in it."""
     width, order = data[4], byte_order(data)
-    has_addend = relocations.kind == WITH_ADDENDS
-    layout = struct.Struct(order + RELOCATION[width][: 3 if has_addend else 2])
-    content = data[relocations.offset : relocations.offset + relocations.size]
-    for offset, info, *addends in layout.iter_unpack(content):
-        number = info >> SYMBOL_BIT[width]
+    for offset, info, *addends in relocation_entries(data, relocations):
+        number = info >> _SYMBOL_BIT[width]
         if number < len(symbols):  # MIPS has another format.
             added = addends or struct.unpack_from(order + "i", data, start + offset)
             symbol = symbols[number]

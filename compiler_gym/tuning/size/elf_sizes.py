@@ -18,7 +18,6 @@ from compiler_gym.tuning.size.elf_reader import (
     HEADERS,
     LOCAL,
     NO_BITS,
-    RELOCATION,
     WEAK,
     WITH_ADDENDS,
     WITHOUT_ADDENDS,
@@ -28,6 +27,7 @@ from compiler_gym.tuning.size.elf_reader import (
     byte_order,
     read_sections,
     read_symbols,
+    relocation_entries,
     section_names,
     text_at,
 )
@@ -391,15 +391,13 @@ def _without_relocations(
         for number in numbers
         if sections[number].kind != NO_BITS and number
     }
-    order, width = byte_order(data), data[4]
     for table in sections:
         if table.kind not in (WITH_ADDENDS, WITHOUT_ADDENDS) or table.info not in contents:
             continue
         content = contents[table.info]
         is_code = sections[table.info].flags & EXECUTABLE
-        length = 4 if is_code or width == 1 else 8
-        layout = struct.Struct(order + RELOCATION[width][: 3 if table.kind == WITH_ADDENDS else 2])
-        for place, *_ in layout.iter_unpack(data[table.offset : table.offset + table.size]):
+        length = 4 if is_code or data[4] == 1 else 8
+        for place, *_ in relocation_entries(data, table):
             end = min(place + length, len(content))
             content[place:end] = bytes(max(0, end - place))
     return contents

@@ -22,8 +22,7 @@ _DISASSEMBLE = ("--disassemble", "--disassemble-zeroes", "--reloc", "--no-show-r
 _FUNCTION, _NO_BITS = 2, 8  # Types of symbols, and of sections.
 _ALLOCATED, _EXECUTABLE = 2, 4  # Flags of sections.
 
-_HEADER = re.compile(r"^Disassembly of section .*:$", re.M)
-_NAMED_HEADER = re.compile(r"^Disassembly of section (.*):$", re.M)
+_HEADER = re.compile(r"^Disassembly of section (.*):$", re.M)
 _LINE = re.compile(r"^ *([0-9a-f]+):[^\t\n]*\t(.*)$")
 _RELOCATION = re.compile(r"^\t\t\t?[0-9a-f]+: +\S+\t(.*)$")
 # The address of a symbol, which may be a comment: "# 0x2d <main+0x2d>".
@@ -118,7 +117,7 @@ def read_image(path: Path) -> Image:
         sizes[each.name] += each.end - each.begin
     code = [each for each in loaded if _is_code(each) and each["Size"]]
     groups = [functions.get(each["Index"], []) for each in code]
-    parts = _HEADER.split(_output("llvm-objdump", _DISASSEMBLE, path))[1:]
+    parts = _HEADER.split(_output("llvm-objdump", _DISASSEMBLE, path))[2::2]
     assembly: dict[str, list[Instruction]] = {}
     # A symbol may have a line break in its name and look like a header. Then there is no assembly.
     if len(parts) == len(groups):
@@ -152,7 +151,7 @@ def read_functions(
         return {}
     names = ",".join(dict.fromkeys(each.symbol for each in wanted))
     options = [*_DISASSEMBLE[1:], f"--disassemble-symbols={names}"]
-    parts = _NAMED_HEADER.split(_output("llvm-objdump", options, path))[1:]
+    parts = _HEADER.split(_output("llvm-objdump", options, path))[1:]
     found: dict[FunctionPlace, list[Instruction]] = {}
     for section, text in zip(parts[::2], parts[1::2], strict=True):
         here = sorted(each for each in wanted if each.section == section)

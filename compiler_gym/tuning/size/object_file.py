@@ -39,6 +39,7 @@ from compiler_gym.tuning.size.elf_reader import (
     read_sections,
     read_symbols,
     relocation_targets,
+    section_names,
     text_at,
 )
 from compiler_gym.util import llvm_tools
@@ -194,16 +195,14 @@ def _content_digest(data: bytes) -> str:
 def _contents(data: bytes) -> Iterator[object]:
     """Yields the header, sections and symbols of an object file."""
     order, width = byte_order(data), data[4]
-    word, place, sizes = HEADERS[width]
+    word, place, _ = HEADERS[width]
     flags = place + struct.calcsize(word)
     yield data[:20], struct.unpack_from(order + "I", data, flags)
     sections = read_sections(data)
-    (names,) = struct.unpack_from(order + "H", data, sizes + 2 * 2)
-    for each in sections:
+    for each, name in zip(sections, section_names(data, sections), strict=True):
         is_table = each.kind in (SYMBOLS, STRINGS)
         hidden = is_table or each.kind == NO_BITS
         content = b"" if hidden else data[each.offset : each.offset + each.size]
-        name = text_at(data, sections[names].offset + each.name)
         size = 0 if is_table else each.size
         facts = each.kind, each.flags, each.link, each.info, each.alignment, each.entry
         yield name, facts, size, hashlib.sha256(content).digest()

@@ -43,9 +43,7 @@ def block_with(text: str, blocks: list[str]) -> str:
 @functools.cache
 def _interpreter(path: str) -> PreparedInterpreter:
     """Returns an interpreter that has loaded the libraries, to be copied for each run."""
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        monkeypatch.setenv("PYTHONPATH", path)
-        return PreparedInterpreter()
+    return PreparedInterpreter(PYTHONPATH=path)
 
 
 def run_python(code: str, folder: Path) -> str:

@@ -4,6 +4,7 @@ To load them takes longer than most commands do. What the package imports of its
 imports for itself.
 """
 
+import gc
 import importlib
 import json
 import os
@@ -12,6 +13,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import ModuleType
@@ -42,20 +44,26 @@ class PreparedInterpreter:
 
     Args:
         modules: Further modules that it loads, also of the package itself.
+        libraries: The libraries that it loads first.
+        variables: Environment variables, besides those of this process and its path of modules.
     """
 
-    def __init__(self, *modules: str) -> None:
-        self._environment = _of_python()
+    def __init__(
+        self, *modules: str, libraries: Sequence[str] = LIBRARIES, **variables: str
+    ) -> None:
+        path = os.pathsep.join(filter(None, sys.path))
+        environment = {**os.environ, "PYTHONPATH": path, **variables}
+        self._environment = _of_python(environment)
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._socket.settimeout(_MAX_SECONDS)
         with theirs:
             fd = theirs.fileno()
-            command = [sys.executable, "-m", "tests.prepared", str(fd), *modules]
-            self._process = subprocess.Popen(command, pass_fds=[fd])
+            command = [sys.executable, "-m", "tests.prepared", str(fd), *libraries, *modules]
+            self._process = subprocess.Popen(command, pass_fds=[fd], env=environment)
 
     def is_usable(self) -> bool:
         """Returns true if a new interpreter would look for modules in the same places now."""
-        return _of_python() == self._environment
+        return _of_python(os.environ) == self._environment
 
     def run(
         self, module: str, arguments: list[str], stdin: str
@@ -88,8 +96,8 @@ class PreparedInterpreter:
         return subprocess.CompletedProcess([], code, *texts)
 
 
-def _of_python() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if name.startswith("PYTHON")}
+def _of_python(environment: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in environment.items() if name.startswith("PYTHON")}
 
 
 def serve(requests: socket.socket) -> tuple[dict[str, Any], list[int]] | None:
@@ -132,8 +140,10 @@ def run(request: dict[str, Any], descriptors: list[int]) -> None:
 
 if __name__ == "__main__":
     with socket.socket(fileno=int(sys.argv[1])) as requests:
-        for library in (*LIBRARIES, *sys.argv[2:]):
-            importlib.import_module(library)
+        for module in sys.argv[2:]:
+            importlib.import_module(module)
+        # At its end, each copy would look for garbage in all that is loaded here.
+        gc.freeze()
         asked = serve(requests)
     if asked:
         run(*asked)

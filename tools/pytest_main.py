@@ -1,5 +1,6 @@
 """Runs pytest on the files given, as the main program of every pytest_test."""
 
+import gc
 import os
 import sys
 
@@ -30,4 +31,7 @@ if __name__ == "__main__":
     ]
     if "XML_OUTPUT_FILE" in os.environ:  # Set by Bazel; holds one result for each test function.
         options.append(f"--junitxml={os.environ['XML_OUTPUT_FILE']}")
-    sys.exit(pytest.main(options + sys.argv[1:]))
+    code = pytest.main(options + sys.argv[1:])
+    # The interpreter would look for garbage in all libraries before it ends.
+    gc.freeze()
+    sys.exit(code)

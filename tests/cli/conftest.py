@@ -50,12 +50,10 @@ def environment(tmp_path, monkeypatch):
 
 @pytest.fixture(scope="session", name="prepared")
 def fixture_prepared():
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
-        modules = ["compiler_gym.cli.app", "compiler_gym.envs.llvm.llvm_env"]
-        if find_spec("compiler_gym.cli.optimize_several"):  # The target depends on the command.
-            modules += ["compiler_gym.cli.optimize_several", "tests.cli.loaded_search"]
-        return PreparedInterpreter(*modules)
+    modules = ["compiler_gym.cli.app", "compiler_gym.envs.llvm.llvm_env"]
+    if find_spec("compiler_gym.cli.optimize_several"):  # The target depends on the command.
+        modules += ["compiler_gym.cli.optimize_several", "tests.cli.loaded_search"]
+    return PreparedInterpreter(*modules)
 
 
 @cache

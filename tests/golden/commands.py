@@ -68,12 +68,9 @@ class Session:
             f"COMPILER_GYM_{name}": str(folder / name.lower())
             for name in ("SITE_DATA", "CACHE", "TRANSIENT_CACHE", "LOGS")
         }
-        python_path = os.pathsep.join(sys.path)
-        self._environment |= {"COLUMNS": "80", "PYTHONPATH": python_path}
-        os.environ["PYTHONPATH"] = python_path
-        self._interpreter = PreparedInterpreter(
-            "compiler_gym.cli.app", "compiler_gym.cli.optimize_several", "compiler_gym.envs.llvm"
-        )
+        self._environment |= {"COLUMNS": "80", "PYTHONPATH": os.pathsep.join(sys.path)}
+        modules = ("compiler_gym.cli.app", "compiler_gym.cli.optimize_several")
+        self._interpreter = PreparedInterpreter(*modules)
         for name, text in _FILES.items():
             path = self._folder / name
             path.parent.mkdir(parents=True, exist_ok=True)

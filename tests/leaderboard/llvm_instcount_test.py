@@ -1,9 +1,7 @@
 """The evaluation of policies, as their authors run it: each a program of its own."""
 
 import csv
-import os
 import re
-import sys
 import textwrap
 
 import pytest
@@ -44,11 +42,8 @@ GOOD = 'for name in ("sroa", "gvn", "simplifycfg"): env.step(env.action_space[na
 
 @pytest.fixture(scope="module", name="interpreter")
 def fixture_interpreter():
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
-        yield PreparedInterpreter(
-            "compiler_gym.envs.llvm.llvm_env", "compiler_gym.leaderboard.llvm_instcount"
-        )
+    modules = ("compiler_gym.envs.llvm.llvm_env", "compiler_gym.leaderboard.llvm_instcount")
+    return PreparedInterpreter(*modules)
 
 
 @pytest.fixture

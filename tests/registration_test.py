@@ -1,6 +1,9 @@
 """Registered environments, with and without gym and gymnasium."""
 
+import functools
+import os
 import textwrap
+from pathlib import Path
 from typing import get_args
 
 import pytest
@@ -10,7 +13,7 @@ from compiler_gym.envs.registration import LlvmId
 from compiler_gym.util import registration
 from compiler_gym.util.registration import COMPILER_GYM_ENVS, EnvSpec, register
 from compiler_gym.wrappers import TimeLimit
-from tests.processes import run_interpreter
+from tests.prepared import LIBRARIES, PreparedInterpreter
 from tests.service.toy_service import HELLO, ToyDataset, make_toy_env, toy_service
 
 TOY = "tests.service.toy_service:make_toy_env"
@@ -25,10 +28,21 @@ def toy_id():
     del registration._specs["toy-v0"]
 
 
+@functools.cache
+def _interpreter() -> PreparedInterpreter:
+    """Returns an interpreter that has loaded neither gym nor gymnasium nor the package."""
+    return PreparedInterpreter(
+        libraries=[each for each in LIBRARIES if each != "gymnasium"],
+        PYTHONWARNINGS="error::UserWarning:compiler_gym",
+    )
+
+
 def run(script: str) -> str:
-    """Runs a script in a new interpreter that has seen neither library; returns its output."""
-    words = ["-W", "error::UserWarning:compiler_gym", "-c", textwrap.dedent(script)]
-    return run_interpreter(*words, env={"TOY_SERVICE": str(toy_service())}).stdout
+    """Runs a script in an interpreter that has seen neither library; returns its output."""
+    environment = {**os.environ, "TOY_SERVICE": str(toy_service())}
+    done = _interpreter().run_code(textwrap.dedent(script), Path.cwd(), environment)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
 
 
 def test_type_checkers_know_the_ids_of_llvm():

@@ -2,8 +2,9 @@
 services, as `python_service_*_test` and `runtime:Python*Test`.
 """
 
+import functools
+import os
 import subprocess
-import sys
 import textwrap
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from compiler_gym.datasets import Benchmark
 from compiler_gym.errors import ServiceError, ServiceInitError, ServiceOSError
 from compiler_gym.service import ClientServiceCompilerEnv, ConnectionOpts
 from compiler_gym.service.proto import Benchmark as BenchmarkProto
+from tests.prepared import PreparedInterpreter
 from tests.processes import is_running, wait_until
 
 PROGRAM = Path(__file__).parent / "evaluating_service.py"
@@ -36,10 +38,16 @@ def shared_env():
         yield env
 
 
-@pytest.fixture(params=["--isolation=process", "--foreground"])
-def any_env(request):
+@pytest.fixture(scope="module", params=["--isolation=process", "--foreground"])
+def env_of_any_kind(request):
     with make_env(request.param) as env:
         yield env
+
+
+@pytest.fixture
+def any_env(env_of_any_kind):
+    env_of_any_kind.reset()
+    return env_of_any_kind
 
 
 @pytest.fixture
@@ -284,6 +292,11 @@ def test_output_is_in_the_log(env):
 # The program.
 
 
+@functools.cache
+def _interpreter() -> PreparedInterpreter:
+    return PreparedInterpreter("compiler_gym.service.runtime")
+
+
 def run_program(tmp_path: Path, code: str, *flags: str) -> subprocess.CompletedProcess[str]:
     program = tmp_path / "my_service.py"
     program.write_text(
@@ -292,8 +305,13 @@ def run_program(tmp_path: Path, code: str, *flags: str) -> subprocess.CompletedP
         "from compiler_gym.service.runtime import create_and_run_compiler_gym_service\n"
         + textwrap.dedent(code)
     )
-    command = [sys.executable, str(program), f"--working_dir={tmp_path / 'working'}", *flags]
-    return subprocess.run(command, capture_output=True, text=True, timeout=250)
+    words = [str(program), f"--working_dir={tmp_path / 'working'}", *flags]
+    lines = [
+        "import runpy, sys",
+        f"sys.argv = {words}",
+        "runpy.run_path(sys.argv[0], {}, '__main__')",
+    ]
+    return _interpreter().run_code("\n".join(lines), tmp_path, dict(os.environ))
 
 
 COMPLETE = """

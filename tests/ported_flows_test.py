@@ -7,7 +7,7 @@ import textwrap
 
 import pytest
 
-from tests.processes import run_interpreter
+from tests.document_code import run_python
 
 
 @pytest.fixture
@@ -15,7 +15,8 @@ def run(tmp_path):
     """Runs a program in a folder of its own, and returns what it prints."""
 
     def run(program, *words):
-        return run_interpreter("-c", textwrap.dedent(program), *words, cwd=tmp_path).stdout
+        arguments = f"import sys\nsys.argv[1:] = {words!r}\n"
+        return run_python(arguments + textwrap.dedent(program), tmp_path)
 
     return run
 

@@ -19,7 +19,7 @@ from compiler_gym.util import llvm_tools
 from tests.cli.conftest import UNIT, command
 from tests.processes import descendants, is_running, wait_until
 
-UNITS = 3
+UNITS = 2
 
 _MAKEFILE = """
 OBJECTS = $(patsubst %.c,%.o,$(wildcard *.c))
@@ -34,7 +34,7 @@ program: $(OBJECTS)
 @pytest.fixture(name="folder")
 def fixture_folder(environment):
     """A program of several units, and its output in a file."""
-    calls = [f"unit_{number % UNITS}({number})" for number in range(3 * UNITS)]
+    calls = [f"unit_{number % UNITS}({number})" for number in range(9)]
     for number in range(UNITS):
         (environment / f"unit{number}.c").write_text(UNIT.replace("NUMBER", str(number)))
     declarations = "".join(f"unsigned unit_{number}(unsigned);\n" for number in range(UNITS))
@@ -155,7 +155,7 @@ def test_variables_that_a_makefile_exports(run, folder):
     assert unit["objective"] == "text" and unit["after"] < unit["before"]
     assert read_object(folder / "unit1.o").text == unit["after"]
     # A mistyped one is an error there, too.
-    (folder / "Makefile").write_text("export COMPILER_GYM_EVALUATION = 1\nx:\n\t$(CC) -c unit2.c\n")
+    (folder / "Makefile").write_text("export COMPILER_GYM_EVALUATION = 1\nx:\n\t$(CC) -c unit0.c\n")
     said = run("build", "--", "make", code=1).stderr
     assert "Did you mean COMPILER_GYM_EVALUATIONS" in said
 
@@ -171,7 +171,7 @@ def fixture_planted(folder, monkeypatch):
         if path.name != "clang":
             (folder / "prefix" / "bin" / path.name).symlink_to(path)
     (folder / "wrong.txt").write_text(
-        "unsigned unit_2(unsigned x) { return x; }\nunsigned more_2(unsigned x) { return x; }\n"
+        "unsigned unit_1(unsigned x) { return x; }\nunsigned more_1(unsigned x) { return x; }\n"
     )
     script = folder / "prefix" / "bin" / "clang"
     wrong = f"{llvm_tools.clang_path()} -Oz -x c -c {folder}/wrong.txt -o"
@@ -179,7 +179,7 @@ def fixture_planted(folder, monkeypatch):
     script.write_text(
         '#!/bin/sh\ncase "$*" in *-disable-lsr*.bc*-o*)\n  for word; do\n'
         '    [ "$last" = -o ] && output=$word; last=$word\n'
-        '    case "$word" in *.bc) grep -q more_2 "$word" && is_wrong=1;; esac\n  done\n'
+        '    case "$word" in *.bc) grep -q more_1 "$word" && is_wrong=1;; esac\n  done\n'
         f'  [ "$is_wrong" ] && exec {wrong} "$output" -fstack-size-section;;\n'
         f'esac\nexec {llvm_tools.clang_path()} "$@"\n'
     )
@@ -192,7 +192,7 @@ def fixture_planted(folder, monkeypatch):
 def test_a_unit_that_makes_the_program_larger_is_taken_back(run, planted, link):
     # The object file is smaller, but what it calls is in an archive that is not linked otherwise.
     (planted / "big.txt").write_text(
-        "char table[5000] = {1};\n" + (planted / "unit2.c").read_text().replace("_2", "_big")
+        "char table[5000] = {1};\n" + (planted / "unit1.c").read_text().replace("_1", "_big")
     )
     big = [llvm_tools.clang_path(), "-Oz", "-x", "c", "-c", "big.txt", "-o", "big.obj"]
     subprocess.run(big, check=True)
@@ -200,14 +200,14 @@ def test_a_unit_that_makes_the_program_larger_is_taken_back(run, planted, link):
     (planted / "wrong.txt").write_text(
         "".join(
             f"unsigned {name}_big(unsigned);\n"
-            f"unsigned {name}_2(unsigned x) {{ return {name}_big(x); }}\n"
+            f"unsigned {name}_1(unsigned x) {{ return {name}_big(x); }}\n"
             for name in ("unit", "more")
         )
     )
     (planted / "Makefile").write_text(
-        "program: main.o unit0.o libunits.a\n\techo >> builds\n"
-        f"\t{link} main.o unit0.o -L. -lunits libbig.a -o $@\n"
-        "libunits.a: unit1.o unit2.o\n\tar rcs $@ $^\n"
+        "program: main.o libunits.a\n\techo >> builds\n"
+        f"\t{link} main.o -L. -lunits libbig.a -o $@\n"
+        "libunits.a: unit0.o unit1.o\n\tar rcs $@ $^\n"
         "%.o: %.c\n\t$(CC) -Oz -c $< -o $@\n"
     )
     done = run("build", "--evaluations", "3", *CHECK, *MAKE)
@@ -216,8 +216,8 @@ def test_a_unit_that_makes_the_program_larger_is_taken_back(run, planted, link):
     builds = (planted / "builds").read_text().count("\n")
     assert builds == 3 if link == "$(CC)" else builds > 3
     assert "program would be larger, or lose exported symbols: looking" in done.stderr
-    assert "taking clang's object files of unit2.c\n" in done.stderr
-    said = "As clang makes it, since a linked file is larger otherwise: unit2.c"
+    assert "taking clang's object files of unit1.c\n" in done.stderr
+    said = "As clang makes it, since a linked file is larger otherwise: unit1.c"
     assert said in done.stdout.splitlines() and done.stdout.endswith("Check: passed.\n")
     first, heads, row, *_ = done.stdout.splitlines()
     assert first.startswith("Bytes of linked files") and heads.startswith("linked ")
@@ -259,22 +259,22 @@ def test_exported_weak_symbols(run, environment, options):
 
 def test_a_planted_miscompile_is_found(run, planted, monkeypatch):
     done = run("build", "--evaluations", "3", "--lock", "size.lock", *CHECK, *MAKE)
-    assert "it fails with unit2.c: looking for decisions" in done.stderr
-    said = "Left out of unit2.c, as the check fails with it: options: -disable-lsr"
+    assert "it fails with unit1.c: looking for decisions" in done.stderr
+    said = "Left out of unit1.c, as the check fails with it: options: -disable-lsr"
     assert said in done.stdout.splitlines() and done.stdout.count("Left out") == 1
     assert done.stdout.endswith("Check: passed.\n")
     units = json.loads((planted / "size.lock").read_text())["units"]
     left_out = {each["source"]: each["left_out"] for each in units if each["left_out"]}
-    assert left_out == {"unit2.c": ["options: -disable-lsr"]}
+    assert left_out == {"unit1.c": ["options: -disable-lsr"]}
     assert printed() == (planted / "expected").read_text()
     # Builds without the lock file neither use the wrong result again nor find another like it.
-    cc = (compilers()["CC"], "-Oz", "-c", "unit2.c", "-o")
+    cc = (compilers()["CC"], "-Oz", "-c", "unit1.c", "-o")
     monkeypatch.setenv("COMPILER_GYM_LOG", "log")
-    monkeypatch.setenv("COMPILER_GYM_EVALUATIONS", "9")
+    monkeypatch.setenv("COMPILER_GYM_EVALUATIONS", "4")
     for kind in ("search", "kept"):
         subprocess.run([*cc, "again.o"], check=True)
         assert read_log(planted / "log")[-1].kind == kind
-        objects = {*planted.glob("[mu]*.o")} - {planted / "unit2.o"} | {planted / "again.o"}
+        objects = {*planted.glob("[mu]*.o")} - {planted / "unit1.o"} | {planted / "again.o"}
         subprocess.run([llvm_tools.clang_path(), *sorted(objects), "-o", "again"], check=True)
         assert printed("./again") == (planted / "expected").read_text()
     # The lock file alone makes the same, which is right.
@@ -284,7 +284,7 @@ def test_a_planted_miscompile_is_found(run, planted, monkeypatch):
 
 
 def test_without_a_check_and_with_a_time_limit(run, folder):
-    done = run("build", "--budget", "0s", "--json", "--", "make", "unit1.o", "unit2.o")
+    done = run("build", "--budget", "0s", "--json", "--", "make", "unit0.o", "unit1.o")
     result = json.loads(done.stdout)
     assert result["check"] == "not checked" and result["left_out"] == {}
     assert len(result["ended_by_time_limit"]) == len(result["units"]) == 2
@@ -310,13 +310,13 @@ def test_ctrl_c_cleans_up(interrupt, folder, monkeypatch, tmp_path):
 
 def test_programs_of_a_check_are_not_searched(run, folder, monkeypatch):
     monkeypatch.setenv("COMPILER_GYM_LOG", str(folder / "log"))
-    (folder / "test.txt").write_text((folder / "unit1.c").read_text())
+    (folder / "test.txt").write_text((folder / "unit0.c").read_text())
     check = f"{compilers()['CC']} -Oz -x c -c test.txt -o test.o"
-    words = ("--lock", "size.lock", "--check", check, "--", "make", "unit2.o")
+    words = ("--lock", "size.lock", "--check", check, "--", "make", "unit1.o")
     run("build", "--evaluations", "1", *words)
     assert [line.kind for line in read_log(folder / "log") if line.output == "test.o"] == ["clang"]
     units = json.loads((folder / "size.lock").read_text())["units"]
-    assert [each["source"] for each in units] == ["unit2.c"]
+    assert [each["source"] for each in units] == ["unit1.c"]
 
 
 def test_an_interrupt_of_the_program_alone_ends_the_check(folder):

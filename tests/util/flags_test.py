@@ -1,11 +1,13 @@
 """Flags of absl, as programs use them: each test is a program of its own."""
 
+import functools
 import os
-import subprocess
-import sys
 import textwrap
+from pathlib import Path
 
 import pytest
+
+from tests.prepared import PreparedInterpreter
 
 PROGRAM = """
 from absl import app, flags
@@ -33,15 +35,14 @@ app.run(main)
 """
 
 
+@functools.cache
+def _interpreter() -> PreparedInterpreter:
+    return PreparedInterpreter("absl.app", "compiler_gym.envs.llvm.llvm_env")
+
+
 def run(*arguments, program=PROGRAM):
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    return subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(program), *arguments],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    code = f"import sys\nsys.argv[1:] = {arguments!r}\n{textwrap.dedent(program)}"
+    return _interpreter().run_code(code, Path.cwd(), dict(os.environ))
 
 
 def test_environment():

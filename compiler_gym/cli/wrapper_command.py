@@ -12,7 +12,6 @@ from typing_extensions import override
 
 from compiler_gym.cli import wrapper_settings as settings
 from compiler_gym.tuning.size.compilation import NO_CHANGE, Change, Compilation
-from compiler_gym.tuning.size.safety import NO_LIMITS
 from compiler_gym.util import llvm_tools
 from compiler_gym.util.clang_driver import (
     Job,
@@ -225,9 +224,7 @@ class UnitCompilation(Compilation):
     def _cc1(
         self, options: Sequence[str], source: Sequence[str], output: Path, change: Change
     ) -> list[str]:
-        limits = NO_LIMITS if change == NO_CHANGE else self.limits
-        arguments = change.within(limits).arguments(self.plugin, limits)
-        changed = [word for word in arguments if word != "-Xclang"]
+        changed = [word for word in self.arguments(change) if word != "-Xclang"]
         words = [str(self.clang), "-cc1", *options, *changed]
         return [*words, "-emit-obj", *source, "-o", str(output)]
 

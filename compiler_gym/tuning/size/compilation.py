@@ -1,13 +1,15 @@
 """Commands of clang that compile a source with the user's options, and with changes."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
 from compiler_gym.tuning.size.ir_target import target_options
 from compiler_gym.tuning.size.safety import NO_LIMITS, Kind, Limits
+from compiler_gym.util.commands import run_command
 
 IR_SUFFIXES = (".bc", ".ll")
 """File names of LLVM's intermediate representation."""
@@ -22,6 +24,12 @@ _OUTPUT_PREFIXES = ("-M", "-Wp,-M", "-save-temps")
 # Options that only apply to sources, and would be misunderstood for bitcode. The next word is their
 # value.
 _SOURCE_ONLY = ("-x", "-include", "-imacros", "-include-pch")
+
+
+# Options of LLVM in changes, and how newer versions call them.
+_NEWER_NAMES = {"-enable-pre": "-enable-scalar-pre"}
+_RENAMED = re.compile(rf"(?<![\w-])({'|'.join(_NEWER_NAMES)})(?=\W|$)")
+_PROBE_SECONDS = 60
 
 
 @dataclass(frozen=True)
@@ -233,10 +241,26 @@ class Compilation:
         level = [] if has_level(options) else [DEFAULT_LEVEL]
         # clang warns that options for the preprocessor have no effect on bitcode.
         quiet = ["-Wno-unused-command-line-argument"] if source.suffix in IR_SUFFIXES else []
-        limits = NO_LIMITS if change == NO_CHANGE else self.limits
-        changed = change.within(limits).arguments(self.plugin, limits)
+        changed = self.arguments(change)
         words = [str(self.clang), *level, *self._target, *options, *quiet, *changed]
         return [*words, "-c", str(source), "-o", str(output)]
+
+    def arguments(self, change: Change) -> list[str]:
+        """Returns the arguments of clang for a change, within the limits."""
+        limits = NO_LIMITS if change == NO_CHANGE else self.limits
+        arguments = change.within(limits).arguments(self.plugin, limits)
+        return [_RENAMED.sub(self._name_of, each) for each in arguments]
+
+    def _name_of(self, found: re.Match[str]) -> str:
+        name = found[1]
+        return name if _has_option(self.clang, name) else _NEWER_NAMES[name]
+
+
+@cache
+def _has_option(clang: Path, option: str) -> bool:
+    """Returns whether the LLVM of clang has an option that is true or false."""
+    words = ["-mllvm", f"{option}=0", "-fsyntax-only", "-xc", "/dev/null"]
+    return run_command([clang, *words], _PROBE_SECONDS, check=False).returncode == 0
 
 
 def has_level(options: Sequence[str]) -> bool:

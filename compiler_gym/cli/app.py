@@ -4,6 +4,7 @@ Modules of commands import NumPy, gRPC and the environments in the functions tha
 ``--help`` waits for these.
 """
 
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -16,7 +17,8 @@ from typer.core import TyperCommand, TyperGroup
 import compiler_gym
 from compiler_gym.cli.console import run_program
 from compiler_gym.util.debug_util import show_output
-from compiler_gym.util.runfiles_path import runfiles_path
+from compiler_gym.util.llvm_engines import VERSION_VARIABLE, checked_version
+from compiler_gym.util.runfiles_path import find_other_llvm, runfiles_path
 
 # Commands whose words after ``--`` are options of clang.
 
@@ -41,6 +43,40 @@ def clang_options(context: typer.Context) -> list[str]:
     return context.meta[_CLANG_OPTIONS]
 
 
+def _choose_llvm(version: str | None) -> None:
+    if version is None:
+        return
+    try:
+        os.environ[VERSION_VARIABLE] = str(checked_version(version))
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+    find_other_llvm()  # Raises an error that says how to install it.
+
+
+def _llvm_option(is_hidden: bool = False) -> Any:
+    return typer.Option(
+        "--llvm",
+        callback=_choose_llvm,
+        is_eager=True,
+        hidden=is_hidden,
+        help="The version of LLVM, such as 23. It can also come after the command.",
+    )
+
+
+def _accept_llvm_option(command: Any) -> None:
+    """Makes a command, or the commands of a group, accept the option of the program."""
+    for each in getattr(command, "commands", {}).values():
+        _accept_llvm_option(each)
+
+    def other(llvm: Annotated[str | None, _llvm_option(is_hidden=True)] = None) -> None: ...
+
+    single = typer.Typer(add_completion=False)
+    single.command()(other)
+    (option,) = (each for each in typer.main.get_command(single).params if each.name == "llvm")
+    option.expose_value = False  # The function of the command has no such argument.
+    command.params.append(option)
+
+
 @dataclass(frozen=True)
 class CommandSource:
     """The place of a command's code: a function, or a Typer application with commands of its own.
@@ -61,12 +97,15 @@ class CommandSource:
         """Imports the code and returns its command, for a group of commands."""
         code = getattr(import_module(f"compiler_gym.cli.{self.module}"), self.attribute)
         if isinstance(code, typer.Typer):
-            return typer.main.get_group(code)
-        single = typer.Typer(
-            add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
-        )
-        single.command(name, cls=self.kind)(code)
-        return typer.main.get_command(single)
+            command: Any = typer.main.get_group(code)
+        else:
+            single = typer.Typer(
+                add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
+            )
+            single.command(name, cls=self.kind)(code)
+            command = typer.main.get_command(single)
+        _accept_llvm_option(command)
+        return command
 
 
 GROUPS = {
@@ -253,6 +292,7 @@ def program(
             "--show-output", callback=_show_output, help="Show what passes print, after each step."
         ),
     ] = False,
+    llvm: Annotated[str | None, _llvm_option()] = None,
 ) -> None:
     """Optimise programs with LLVM's passes: search, observe, replay and measure.
 

@@ -98,7 +98,7 @@ def scoreboard(
     from compiler_gym.distributed.programs import Program
     from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets, get_llvm_datasets
     from compiler_gym.evaluation.scoreboard import standings
-    from compiler_gym.util.llvm_tools import LLVM_VERSION, opt_path
+    from compiler_gym.util.llvm_tools import llvm_version, opt_path
 
     budgets = _numbers(tries)
     opt_path()  # Raises an error that says how to install it.
@@ -107,7 +107,7 @@ def scoreboard(
     programs = _programs(datasets, sets, count)
     failures = Failures(len(programs))
     known: set[str] = set()
-    settings = {"llvm_only": llvm_only, "seed": seed, "llvm": LLVM_VERSION}
+    settings = {"llvm_only": llvm_only, "seed": seed, "llvm": llvm_version()}
 
     def jobs_of_programs() -> "Iterable[Job]":
         for uri, set_name in programs.items():

@@ -18,7 +18,7 @@ from compiler_gym.distributed.programs import Program
 from compiler_gym.distributed.task import Job, digest_of, name_of
 from compiler_gym.distributed.worker import Worker
 from compiler_gym.envs.llvm import LlvmEnv
-from compiler_gym.tuning.policies.policy import LEVEL_SPACE, LEVELS, Policy, level_costs
+from compiler_gym.tuning.policies.policy import LEVEL_SPACE, Policy, level_costs
 
 _FORMAT = 1
 
@@ -166,7 +166,7 @@ def play_policy(env: LlvmEnv, game: Game, policy: Policy) -> None:
     choice = policy.play(env, levels)
     game.tries += (1 if policy.network else len(policy.sequences)) - 1
     _note(game, began, choice.cost)
-    env.reset(action_space=LEVEL_SPACE if choice.sequence in LEVELS else PASS_SPACE)
+    env.reset(action_space=LEVEL_SPACE if choice.sequence in levels else PASS_SPACE)
     game.actions = [env.action_space[name] for name in choice.sequence]
 
 

@@ -98,15 +98,16 @@ def find(env: "LlvmEnv", game: Game, stop: threading.Event, budget: Budget, seed
 def measure_baselines(env: "LlvmEnv", game: Game) -> None:
     """Notes the costs of the program of an episode that has just begun, and those of levels."""
     from compiler_gym.envs.workbench import fork_at
-    from compiler_gym.tuning.policies.policy import LEVEL_SPACE, MARKED_OZ
+    from compiler_gym.tuning.policies.policy import LEVEL_SPACE, Levels
 
     names = [f"{prefix}{level}" for _, prefix in COSTS.values() for level in ("O0", "Oz")]
     values = iter(env.observation.observe(names))
     for costs in game.costs.values():
         costs["O0"], costs["Oz"] = int(next(values)), int(next(values))
+    level = Levels.of(env).marked_oz
     with fork_at(env, action_space=LEVEL_SPACE) as marked:
         found, _, done, _ = marked.multistep(
-            [marked.action_space[name] for name in MARKED_OZ],
+            [marked.action_space[name] for name in level],
             observation_spaces=[name for name, _ in COSTS.values()],
         )
     if not done:

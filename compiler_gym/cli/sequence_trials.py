@@ -13,17 +13,13 @@ from compiler_gym.errors import ServiceError
 from compiler_gym.tuning.policies.pieces_env import pieces
 from compiler_gym.tuning.policies.policy import (
     FIRST_SEQUENCE,
-    LEVELS,
-    MARKED_OZ,
+    Levels,
     Policy,
     mutate,
 )
 
 PASS_SPACE = "PassesWithParameters"
 """The action space of passes, with variants of them and with marks of all functions."""
-
-# The first candidates, which are tried whatever the budget. The baseline of bytes is clang's level.
-_FIRST = {"instructions": LEVELS, "bytes": (*LEVELS, ("clang<Oz>",))}
 
 # How often the better of the best passes and the best pipelines are changed.
 _SHARE_OF_THE_BETTER = 0.85
@@ -124,6 +120,8 @@ class SequenceSearch:
     def __init__(self, game: Game, levels: Trials, passes: Trials, llvm_only: bool):
         self._game = game
         self._levels, self._passes = levels, passes
+        # The first candidates, which are tried whatever the budget.
+        self._first = Levels.among(levels.space.names).all
         self._allowed = {levels: [*range(int(levels.space.n))]}
         self._allowed[passes] = [
             number
@@ -141,7 +139,10 @@ class SequenceSearch:
         began = time.monotonic()
         seen = set()
         # The first candidates are the floor, which a short time does not lower.
-        for level in _FIRST[self._game.goal]:
+        first = self._first
+        if self._game.goal == "bytes":  # The baseline of which is clang's level.
+            first = (*first, ("clang<Oz>",))
+        for level in first:
             if stop.is_set():
                 return
             actions = [self._levels.space[name] for name in level]
@@ -159,7 +160,7 @@ class SequenceSearch:
         passes = self._passes
         for piece in Policy.load("pieces").sequences:
             yield passes, [*passes.actions, *self._numbers(piece)]
-        mark = passes.space[MARKED_OZ[0]]
+        mark = passes.space[self._first[0][0]]
         yield passes, [mark, *passes.actions]
         for sequence in (FIRST_SEQUENCE, *Policy.load("coreset").sequences):
             yield passes, self._numbers(sequence)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
+from contextvars import copy_context
 from functools import total_ordering
 from pathlib import Path
 from threading import Lock
@@ -272,7 +273,11 @@ class Benchmark:
         executor = ThreadPoolExecutor(min(len(callbacks), processors()), "validate")
         fork_lock = Lock()
         try:
-            pending = [executor.submit(_run, callback, env, fork_lock) for callback in callbacks]
+            # Each call has the caller's choices, such as that of the compiler's version.
+            pending = [
+                executor.submit(copy_context().run, _run, callback, env, fork_lock)
+                for callback in callbacks
+            ]
             for future in as_completed(pending):
                 yield from future.result()
         finally:

@@ -8,7 +8,7 @@ from compiler_gym.distributed.programs import Program
 from compiler_gym.distributed.task import Job, digest_of, name_of
 from compiler_gym.distributed.worker import Worker
 from compiler_gym.evaluation.rows import NOT_CHECKED, output_of
-from compiler_gym.tuning.policies.policy import COST, MARKED_OZ, Policy, level_costs
+from compiler_gym.tuning.policies.policy import COST, Levels, Policy, level_costs
 
 _FORMAT = 2
 
@@ -68,7 +68,7 @@ class PolicyEvaluation:
         env.reset(benchmark=self.program if looks_up else worker.program(self.message))
         before, oz = (int(env.observation[f"{COST}{level}"]) for level in ("O0", "Oz"))
         levels = level_costs(env)
-        marked = levels.get(MARKED_OZ)
+        marked = levels.get(Levels.of(env).marked_oz)
         choice = Policy.from_json(worker.blob(self.policy)).play(env, levels)
         return {
             "uri": self.program,

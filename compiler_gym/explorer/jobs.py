@@ -16,7 +16,7 @@ from compiler_gym.explorer.workbench import Workbench
 from compiler_gym.tuning.policies.policy import (
     COST,
     FIRST_SEQUENCE,
-    LEVELS,
+    Levels,
     Policy,
     continued,
     features_of,
@@ -181,7 +181,8 @@ def policy(bench: Workbench, request: messages.PolicyRequest) -> messages.Pipeli
     """
     chosen = Policy.load(request.policy)
     cost, actions = _chosen(bench, request.program, chosen)
-    for level in LEVELS if chosen.levels else ():
+    levels = Levels.among(bench.pipeline_space.names).all
+    for level in levels if chosen.levels else ():
         try:
             (found,) = bench.observe(request.program, level, [COST])
         except ExplorerError:  # The others may do.

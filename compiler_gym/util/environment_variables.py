@@ -21,7 +21,7 @@ KNOWN = frozenset(UNIT_SETTINGS) | frozenset(
         # Folders.
         *("CACHE", "LOGS", "RUNFILES", "SITE_DATA", "TRANSIENT_CACHE"),
         # Environments.
-        "ACTION_SPACE",
+        *("ACTION_SPACE", "LLVM_VERSION"),
         # Services.
         *("DATASET_MIRROR", "DEBUG", "DIRECT_CHANNEL", "SERVICE_ARGS", "SHOW_OUTPUT"),
         *("INST2VEC_VOCABULARY", "IR2VEC_VOCABULARY", "LLVM"),

@@ -3,7 +3,8 @@
 A tool is searched for, in this order,
 
 1. in ``$COMPILER_GYM_LLVM/bin``, if that environment variable is set, and nowhere else then;
-2. in the package ``compiler_gym_clang``, if it is installed;
+2. in the package ``compiler_gym_clang``, if it is installed, or in that of another LLVM that is
+   asked for, see :mod:`compiler_gym.util.llvm_engines`;
 3. in the LLVM that the service was built with;
 4. in ``/usr/lib/llvm-N/bin``, where Debian and Ubuntu put them;
 5. on the ``PATH``, first with the version in the name (``clang-22``), then without.
@@ -23,10 +24,8 @@ from pathlib import Path
 
 from compiler_gym.errors import EnvironmentNotSupported
 from compiler_gym.util.commands import run_command
-from compiler_gym.util.runfiles_path import find_service_file
-
-# Written by the build beside the service: a line with the LLVM's folder, one with its version.
-_PREFIX_FILE = "llvm_prefix.txt"
+from compiler_gym.util.llvm_engines import PREFIX_FILE, asked_version, llvm_of
+from compiler_gym.util.runfiles_path import find_other_llvm, find_service_file
 
 # The Debian packages of tools that are not in that of LLVM itself, without the version.
 _PACKAGES = {"clang": "clang", "clang++": "clang", "ld.lld": "lld"}
@@ -41,29 +40,41 @@ _CONFIGURATION = re.compile(r"^Configuration file: (.*/c-library)/clang\.cfg$", 
 
 OWN_PASSES_FILE = "compiler_gym-llvm-passes.so"
 
-# As in third_party/system.bzl; for a source tree in which the service has not been built.
-_DEFAULT_VERSION = 22
-
-
-def _llvm_of_service() -> tuple[Path | None, int]:
-    """Returns the folder and major version of the LLVM that the service was built with."""
-    path = find_service_file(_PREFIX_FILE)
-    if path is None:
-        return None, _DEFAULT_VERSION
-    prefix, version = path.read_text(encoding="utf-8").splitlines()
-    return Path(prefix), int(version.partition(".")[0])
-
-
-_SERVICE_PREFIX, LLVM_VERSION = _llvm_of_service()
-"""Major version of LLVM that the LLVM service is built with."""
-
 _DEBIAN_ROOT = Path("/usr/lib")
 _VERSION_TIMEOUT_SECONDS = 60
 
 
+def llvm_version() -> int:
+    """Returns the major version of LLVM that the service is built with.
+
+    Raises:
+        EnvironmentNotSupported: If another LLVM is asked for, which is not installed.
+        ValueError: If what is asked for is no version.
+    """
+    return _llvm_of_service(asked_version())[1]
+
+
+# Looked up once for each version: benchmarks are made in tight loops.
 @cache
+def _llvm_of_service(asked: int | None) -> tuple[Path | None, int]:
+    """Returns the folder and the major version of the LLVM that the service was built with."""
+    del asked  # Which find_service_file() looks up.
+    return llvm_of(find_service_file(PREFIX_FILE))
+
+
 def companion_folder() -> Path | None:
-    """Returns the folder of the LLVM in the package ``compiler_gym_clang``, None without that."""
+    """Returns the folder of the package with LLVM's tools, None without that.
+
+    That is ``compiler_gym_clang``, or the package of another LLVM that is asked for.
+    """
+    return _companion_folder(asked_version())
+
+
+@cache
+def _companion_folder(asked: int | None) -> Path | None:
+    del asked
+    if (other := find_other_llvm()) is not None:
+        return other if (other / "bin").is_dir() else None
     found = find_spec(_COMPANION)
     if found is None or not found.submodule_search_locations:
         return None
@@ -185,8 +196,10 @@ def tool_path(name: str) -> Path:
 
     Raises:
         EnvironmentNotSupported: If it is not installed. The text says what to install.
+        ValueError: If the version of LLVM that is asked for is not one.
     """
-    return _tool_path(name, os.environ.get(PREFIX_VARIABLE, ""), os.environ.get("PATH", ""))
+    variables = [os.environ.get(variable, "") for variable in (PREFIX_VARIABLE, "PATH")]
+    return _tool_path(name, asked_version(), *variables)
 
 
 def tool_version(path: Path) -> str:
@@ -201,43 +214,47 @@ def tool_version(path: Path) -> str:
 
 # Looked up once for each setting of the variables: benchmarks are made in tight loops.
 @cache
-def _tool_path(name: str, llvm_prefix: str, search_path: str) -> Path:
+def _tool_path(name: str, asked: int | None, llvm_prefix: str, search_path: str) -> Path:
+    own_prefix, version = _llvm_of_service(asked)
     if llvm_prefix:
         path = Path(llvm_prefix).expanduser().absolute() / "bin" / name
         if not _is_executable(path):
             raise EnvironmentNotSupported(
                 f"{PREFIX_VARIABLE} is {llvm_prefix}, but there is no executable {path}. Set it to "
-                f"the installation folder of LLVM {LLVM_VERSION}, or unset it"
+                f"the installation folder of LLVM {version}, or unset it"
             )
         return path
-    for path in _candidates(name, search_path):
+    for path in _candidates(name, search_path, own_prefix, version):
         if _is_executable(path):
             return path
-    package = f"{_PACKAGES.get(name, 'llvm')}-{LLVM_VERSION}"
+    package = f"{_PACKAGES.get(name, 'llvm')}-{version}"
+    extra = "clang" if find_other_llvm() is None else f"llvm{version}"
     raise EnvironmentNotSupported(
-        f"'{name}' of LLVM {LLVM_VERSION} is not installed. Install it on any system with "
-        "\"pip install 'compiler_gym[clang]'\", or on Debian and Ubuntu with "
+        f"'{name}' of LLVM {version} is not installed. Install it on any system with "
+        f"\"pip install 'compiler_gym[{extra}]'\", or on Debian and Ubuntu with "
         f"'apt-get install {package}'; or set {PREFIX_VARIABLE} to the folder that has bin/{name}"
     )
 
 
-def _candidates(name: str, search_path: str) -> Iterator[Path]:
+def _candidates(
+    name: str, search_path: str, own_prefix: Path | None, version: int
+) -> Iterator[Path]:
     if (companion := companion_folder()) is not None:
         yield companion / "bin" / name
-    if _SERVICE_PREFIX is not None:
-        yield _SERVICE_PREFIX / "bin" / name
+    if own_prefix is not None:
+        yield own_prefix / "bin" / name
     versions = []
     for folder in _DEBIAN_ROOT.glob("llvm-*"):
-        version = folder.name.removeprefix("llvm-")
-        if version.isdecimal() and int(version) >= LLVM_VERSION:
-            versions.append(int(version))
-    for number in sorted(versions):
-        yield _DEBIAN_ROOT / f"llvm-{number}" / "bin" / name
-    versioned = shutil.which(f"{name}-{LLVM_VERSION}", path=search_path)
+        number = folder.name.removeprefix("llvm-")
+        if number.isdecimal() and int(number) >= version:
+            versions.append(int(number))
+    for each in sorted(versions):
+        yield _DEBIAN_ROOT / f"llvm-{each}" / "bin" / name
+    versioned = shutil.which(f"{name}-{version}", path=search_path)
     if versioned:
         yield Path(versioned).absolute()
     plain = shutil.which(name, path=search_path)
-    if plain and _major_version(Path(plain)) >= LLVM_VERSION:
+    if plain and _major_version(Path(plain)) >= version:
         yield Path(plain).absolute()
 
 

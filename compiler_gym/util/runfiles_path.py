@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from compiler_gym.errors import EnvironmentNotSupported
+from compiler_gym.util.llvm_engines import PREFIX_FILE, chosen_folder
 
 _SHARED_MEMORY = Path("/dev/shm")
 
@@ -168,15 +169,17 @@ _PACKAGE_DIRECTORY = Path(__file__).absolute().parents[1]
 
 # Packages that pip installs with an extra, by their Bazel package.
 _COMPANIONS = {"mlir_service": "compiler_gym_mlir"}
+_LLVM_SERVICE = "llvm_service"
 _SHARED_SERVICE = "compiler_gym-llvm-service-shared"
 
 
-def find_service_binary(name: str, package: str = "llvm_service") -> Path:
+def find_service_binary(name: str, package: str = _LLVM_SERVICE) -> Path:
     """Finds the executable of a compiler service.
 
     Looks, in order, in companions of the installed package such as ``compiler_gym_mlir``, in the
     package itself, among the runfiles of Bazel, and in what Bazel has
-    built in a source tree.
+    built in a source tree. What belongs to another LLVM than the default, if one is asked for, is
+    in the package of that LLVM, see :mod:`compiler_gym.util.llvm_engines`.
 
     Args:
         name: The file name of the executable, e.g. ``"compiler_gym-llvm-service"``.
@@ -187,6 +190,7 @@ def find_service_binary(name: str, package: str = "llvm_service") -> Path:
 
     Raises:
         EnvironmentNotSupported: It does not exist in these places.
+        ValueError: The version of LLVM that is asked for is not one.
     """
     candidates = list(_candidates(name, package))
     for path in candidates:
@@ -196,7 +200,7 @@ def find_service_binary(name: str, package: str = "llvm_service") -> Path:
     if _is_installed():
         raise EnvironmentNotSupported(f'{name} is not installed; try "{install}"')
     # The service is the main target of its package.
-    target = f"//{package}" if package == "llvm_service" else f"//{package}:{name}"
+    target = f"//{package}" if package == _LLVM_SERVICE else f"//{package}:{name}"
     places = ", ".join(str(path) for path in candidates)
     raise EnvironmentNotSupported(
         f"The compiler service {name} has not been built. Run `bazel build {target}` in the "
@@ -219,17 +223,38 @@ def _requirement(name: str, package: str) -> str:
     return "--force-reinstall compiler_gym"
 
 
-def find_service_file(name: str, package: str = "llvm_service") -> Path | None:
+def find_service_file(name: str, package: str = _LLVM_SERVICE) -> Path | None:
     """Finds a file that the build puts beside the executable of a service, or returns None.
 
     Args:
         name: The name of the file.
         package: Same as in :func:`find_service_binary`.
+
+    Raises:
+        EnvironmentNotSupported: The LLVM that is asked for is not installed.
+        ValueError: The version of LLVM that is asked for is not one.
     """
     return next((path for path in _candidates(name, package) if path.is_file()), None)
 
 
+def find_other_llvm() -> Path | None:
+    """Returns the folder of the LLVM that is asked for, or None if that is the default.
+
+    Raises:
+        EnvironmentNotSupported: It is not installed.
+        ValueError: The version that is asked for is not one.
+    """
+    return chosen_folder(_own_candidates(PREFIX_FILE, _LLVM_SERVICE))
+
+
 def _candidates(name: str, package: str) -> Iterator[Path]:
+    if package == _LLVM_SERVICE and (other := find_other_llvm()) is not None:
+        yield other / name
+    else:
+        yield from _own_candidates(name, package)
+
+
+def _own_candidates(name: str, package: str) -> Iterator[Path]:
     root = _PACKAGE_DIRECTORY.parent
     companion = _COMPANIONS.get(package)
     if companion and (found := find_spec(companion)) and found.submodule_search_locations:

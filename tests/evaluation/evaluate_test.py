@@ -4,7 +4,7 @@ import pytest
 
 import compiler_gym
 from compiler_gym.errors import BenchmarkInitError
-from compiler_gym.tuning.policies.policy import LEVELS, Policy
+from compiler_gym.tuning.policies.policy import Levels, Policy
 from compiler_gym.wrappers import ActionMask, CompilerEnvWrapper, ConstrainedCommandline
 from tests.processes import descendants, is_running, kill_all, wait_until
 
@@ -159,10 +159,10 @@ def test_policy_for_whole_episodes(env):
     assert rows == [(result.rows[0], 1)]
 
 
-def test_a_level_is_recorded_by_name():
+def test_a_level_is_recorded_by_name(env):
     policy = Policy((PASSES[:1],), {}, levels=True)
     first, second = compiler_gym.evaluate(policy, benchmarks=[JSON, SHA256]).rows
-    assert {first.actions, second.actions} <= {*LEVELS}
+    assert {first.actions, second.actions} <= {*Levels.of(env).all}
     assert first.final <= first.baseline and second.final <= second.baseline
 
 

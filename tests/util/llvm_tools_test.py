@@ -6,7 +6,7 @@ import pytest
 from compiler_gym.errors import EnvironmentNotSupported
 from compiler_gym.util import llvm_tools
 
-REQUIRED = llvm_tools.LLVM_VERSION
+REQUIRED = llvm_tools.llvm_version()
 ALL_TOOLS = (
     llvm_tools.clang_path,
     llvm_tools.opt_path,
@@ -35,7 +35,7 @@ def no_debian(monkeypatch, tmp_path):
     monkeypatch.delenv("COMPILER_GYM_LLVM", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path / "path"))
     monkeypatch.setattr(llvm_tools, "_DEBIAN_ROOT", tmp_path / "lib")
-    monkeypatch.setattr(llvm_tools, "_SERVICE_PREFIX", None)
+    monkeypatch.setattr(llvm_tools, "_llvm_of_service", lambda asked: (None, REQUIRED))
     monkeypatch.setattr(llvm_tools, "companion_folder", lambda: None)
     llvm_tools._tool_path.cache_clear()
     yield tmp_path
@@ -49,7 +49,7 @@ def make_tool(folder: Path, version: str = "") -> Path:
 @pytest.mark.parametrize("path", ALL_TOOLS, ids=lambda function: function.__name__)
 def test_installed_tool_is_of_the_required_version(path):
     assert path().is_absolute()
-    assert f"version {llvm_tools.LLVM_VERSION}." in llvm_tools.tool_version(path())
+    assert f"version {llvm_tools.llvm_version()}." in llvm_tools.tool_version(path())
 
 
 def test_variable_comes_first(monkeypatch, tmp_path):
@@ -61,7 +61,8 @@ def test_variable_comes_first(monkeypatch, tmp_path):
 def test_the_companion_package_comes_next(no_debian, monkeypatch):
     opt = make_tool(no_debian / "companion" / "bin")
     make_tool(no_debian / "own" / "bin")
-    monkeypatch.setattr(llvm_tools, "_SERVICE_PREFIX", no_debian / "own")
+    own = no_debian / "own", REQUIRED
+    monkeypatch.setattr(llvm_tools, "_llvm_of_service", lambda asked: own)
     monkeypatch.setattr(llvm_tools, "companion_folder", lambda: no_debian / "companion")
     assert llvm_tools.opt_path() == opt
 
@@ -79,25 +80,17 @@ def test_services_are_told_of_the_companion_package(monkeypatch, tmp_path):
 def test_the_companion_package_is_found(monkeypatch, tmp_path):
     (tmp_path / "compiler_gym_clang").mkdir()
     monkeypatch.syspath_prepend(str(tmp_path))
-    llvm_tools.companion_folder.cache_clear()
+    llvm_tools._companion_folder.cache_clear()
     assert llvm_tools.companion_folder() == tmp_path / "compiler_gym_clang"
-    llvm_tools.companion_folder.cache_clear()
+    llvm_tools._companion_folder.cache_clear()
 
 
 def test_the_llvm_of_the_service_comes_next(no_debian, monkeypatch):
     opt = make_tool(no_debian / "own" / "bin")
     make_tool(no_debian / "lib" / f"llvm-{REQUIRED}" / "bin")
-    monkeypatch.setattr(llvm_tools, "_SERVICE_PREFIX", no_debian / "own")
+    own = no_debian / "own", REQUIRED
+    monkeypatch.setattr(llvm_tools, "_llvm_of_service", lambda asked: own)
     assert llvm_tools.opt_path() == opt
-
-
-def test_files_of_the_build_beside_the_service(monkeypatch, tmp_path):
-    file = tmp_path / "llvm_prefix.txt"
-    file.write_text("/opt/llvm\n19.1.7\n")
-    monkeypatch.setattr(llvm_tools, "find_service_file", lambda name: file)
-    assert llvm_tools._llvm_of_service() == (Path("/opt/llvm"), 19)
-    monkeypatch.setattr(llvm_tools, "find_service_file", lambda name: None)
-    assert llvm_tools._llvm_of_service() == (None, llvm_tools._DEFAULT_VERSION)
 
 
 @pytest.mark.parametrize(
@@ -129,7 +122,7 @@ def test_old_version_is_not_used(no_debian):
 )
 def test_missing_tool_names_the_package(no_debian, path, package):
     with pytest.raises(
-        EnvironmentNotSupported, match=f"apt-get install {package}-{llvm_tools.LLVM_VERSION}"
+        EnvironmentNotSupported, match=f"apt-get install {package}-{llvm_tools.llvm_version()}"
     ) as error:
         path()
     assert "pip install 'compiler_gym[clang]'" in str(error.value)

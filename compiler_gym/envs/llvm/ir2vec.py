@@ -74,7 +74,7 @@ def find_ir2vec_vocabulary() -> Path:
 
 def ir2vec_options() -> list[str]:
     """Returns the options that make the LLVM service use the vocabulary of the user."""
-    if llvm_tools.LLVM_VERSION < _FIRST_LLVM:
+    if llvm_tools.llvm_version() < _FIRST_LLVM:
         return []
     return [f"{_OPTION}{find_ir2vec_vocabulary()}"]
 

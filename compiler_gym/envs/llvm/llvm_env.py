@@ -1,7 +1,8 @@
 """The LLVM environment."""
 
+import functools
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
@@ -39,7 +40,9 @@ from compiler_gym.service.proto import ActionSpace, py_converters
 from compiler_gym.service.proto.py_converters import ServiceMessageConverters
 from compiler_gym.service.transport.connection_opts import ConnectionOpts
 from compiler_gym.spaces import CommandlineFlag, Reward
-from compiler_gym.util.llvm_tools import OWN_PASSES_FILE, service_environment
+from compiler_gym.util import llvm_tools
+from compiler_gym.util.llvm_engines import use_version
+from compiler_gym.util.llvm_tools import OWN_PASSES_FILE
 from compiler_gym.util.runfiles_path import find_service_binary
 
 DEFAULT_BENCHMARK = "benchmark://kernels-v0/sha256"
@@ -57,6 +60,18 @@ _ANALYSES_KEY = "llvm.set_analyses"
 _VOCABULARY_KEY = "llvm.set_ir2vec_vocabulary"
 
 _Benchmark = TypeVar("_Benchmark", bound=Benchmark)
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
+
+def _with_own_llvm(method: _Method) -> _Method:
+    """Lets a method of :class:`LlvmEnv` use tools of the same version as the service."""
+
+    @functools.wraps(method)
+    def run(env: "LlvmEnv", *args: Any, **kwargs: Any) -> Any:
+        with use_version(env._llvm_version):
+            return method(env, *args, **kwargs)
+
+    return cast(_Method, run)
 
 
 class LlvmEnv(ProgramAccess):
@@ -92,12 +107,17 @@ class LlvmEnv(ProgramAccess):
         pass_plugins: Plugins of ``opt`` whose passes are actions: files, or texts
             ``"FILE.so:pass,pass"`` that name the passes, for plugins that do not do so themselves.
             ``docs/guides/adding-a-pass.md`` has more.
+        llvm_version: The version of LLVM, such as ``23``, if it is installed besides the default.
+            That is the one of the environment variable ``COMPILER_GYM_LLVM_VERSION``, or else the
+            one of this package. Programs are compiled by clang of the same version.
         **kwargs: Arguments of :class:`ClientServiceCompilerEnv`.
 
     Raises:
-        EnvironmentNotSupported: If the service executable has not been built.
+        EnvironmentNotSupported: If the service executable has not been built, or that version of
+            LLVM is not installed.
         ServiceInitError: If the service does not start, or a plugin cannot be loaded.
-        ValueError: If plugins are given for a service that runs already.
+        ValueError: If plugins or a version are given for a service that runs already, or the
+            version is not one.
     """
 
     service_options: tuple[str, ...] = ()
@@ -126,20 +146,27 @@ class LlvmEnv(ProgramAccess):
         ir2vec_vocabulary: str | Path | None = None,
         pass_plugins: Iterable[str | Path] = (),
         analyses: str = "kept",
+        llvm_version: int | str | None = None,
         **kwargs: Any,
     ):
         if analyses not in ("kept", "fresh"):
             raise ValueError(f'analyses is "kept" or "fresh", not {analyses!r}')
         self._forget_analyses = analyses == "fresh"
         is_own = service is None and kwargs.get("service_connection") is None
-        service = service or find_service_binary("compiler_gym-llvm-service")
+        if llvm_version is not None and not is_own:
+            raise ValueError(
+                "llvm_version chooses the service, and one is given: leave out one of them"
+            )
         options = plugin_options(pass_plugins)
-        if options:
-            _require_own_service(service, kwargs.get("service_connection"))
-        options += self.service_options
-        if is_own and ir2vec_vocabulary is None:
-            options += ir2vec_options()
-        variables = service_environment() if is_own else {}
+        with use_version(llvm_version):
+            self._llvm_version = llvm_tools.llvm_version() if is_own else None
+            service = service or find_service_binary("compiler_gym-llvm-service")
+            if options:
+                _require_own_service(service, kwargs.get("service_connection"))
+            options += self.service_options
+            if is_own and ir2vec_vocabulary is None:
+                options += ir2vec_options()
+            variables = llvm_tools.service_environment() if is_own else {}
         if options or variables:
             settings = kwargs.get("connection_settings") or ConnectionOpts()
             kwargs["connection_settings"] = settings.model_copy(
@@ -274,6 +301,12 @@ class LlvmEnv(ProgramAccess):
     # ----------------------------------------------------------------------------------------------
     # Benchmarks.
 
+    reset = _with_own_llvm(ProgramAccess.reset)
+    prepare_reset = _with_own_llvm(ProgramAccess.prepare_reset)
+    validate = _with_own_llvm(ProgramAccess.validate)
+    write_object = _with_own_llvm(ProgramAccess.write_object)
+    write_executable = _with_own_llvm(ProgramAccess.write_executable)
+
     @property
     def datasets(self) -> LlvmDatasets:
         """The datasets to choose benchmarks from. Set it to a ``Datasets`` or a list."""
@@ -283,6 +316,7 @@ class LlvmEnv(ProgramAccess):
     def datasets(self, datasets: Datasets | Iterable[Dataset]) -> None:
         self._selection.datasets = _as_llvm_datasets(datasets)
 
+    @_with_own_llvm
     def make_benchmark(
         self,
         inputs: BenchmarkInput | Iterable[BenchmarkInput],
@@ -293,6 +327,7 @@ class LlvmEnv(ProgramAccess):
         """Makes a benchmark of the user's files, and registers its URI with the environment."""
         return self._remembered(make_benchmark(inputs, copt, system_includes, timeout))
 
+    @_with_own_llvm
     def make_benchmark_from_source(
         self,
         source: str | bytes,
@@ -305,6 +340,7 @@ class LlvmEnv(ProgramAccess):
         benchmark = make_benchmark_from_source(source, copt, lang, system_includes, timeout)
         return self._remembered(benchmark)
 
+    @_with_own_llvm
     def make_benchmark_from_command_line(
         self,
         cmd: str | Sequence[str],

@@ -4,7 +4,7 @@ import json
 import random
 import textwrap
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,6 @@ from compiler_gym.envs.llvm.specs import AUTOPHASE_FEATURE_NAMES
 from compiler_gym.envs.workbench import fork_at
 from compiler_gym.tuning.policies.shipped import SHIPPED
 from compiler_gym.util.filesystem import atomic_file_write
-from compiler_gym.util.llvm_tools import LLVM_VERSION
 from compiler_gym.util.registration import make
 
 # A small network that chooses a sequence of passes for a program.
@@ -92,7 +91,7 @@ class Choice:
 
     Attributes:
         cost: The number of IR instructions left.
-        sequence: The names of the passes that lead there, or one of :data:`LEVELS`. Empty if none
+        sequence: The names of the passes that lead there, or a level. Empty if none
             makes the program smaller.
         tried: The number of actions that were run to find it.
     """
@@ -116,8 +115,8 @@ class Policy:
         network: Chooses among the sequences.
         continues: Whether each sequence continues from the best program so far, and is undone if
             it makes that larger. Otherwise each begins with the program without any pass.
-        levels: Whether :data:`LEVELS` are tried too, so that no level leaves less. All shipped
-            policies do so.
+        levels: Whether the levels of ``opt`` are tried too, so that none of them leaves less.
+            All shipped policies do so.
     """
 
     sequences: tuple[tuple[str, ...], ...]
@@ -311,35 +310,53 @@ def continued(
 
 # The levels of opt, which are the first candidates and the floor.
 
-_OZ, _OS = (
-    ("default<Oz>", "default<Os>")
-    if LLVM_VERSION < 23
-    else ("mark-for-size<Oz>,default<O2>", "mark-for-size<Os>,default<O2>")
-)
+LEVEL_SPACE = "Pipelines"
+"""The action space of levels."""
+
 _MARK = "mark-for-size<Oz>"
 
-MARKED_OZ = (_MARK, _OZ)
-"""The level ``-Oz`` after marking every function, as ``clang -Oz`` does."""
 
-LEVELS = ((_MARK, _OS), MARKED_OZ, (_OZ,), (_OS,))
-"""The first candidates for a program, as actions of the space ``Pipelines``: the levels ``-Os`` and
-``-Oz``, with and without marks. The best of them on most programs is first."""
+@dataclass(frozen=True)
+class Levels:
+    """The first candidates for a program, as actions of the space ``Pipelines``.
 
-LEVEL_SPACE = "Pipelines"
-"""The action space of :data:`LEVELS`."""
+    Attributes:
+        marked_oz: The level ``-Oz`` after marking every function, as ``clang -Oz`` does.
+        all: The levels ``-Os`` and ``-Oz``, with and without marks. The best of them on most
+            programs is first.
+    """
+
+    marked_oz: tuple[str, ...]
+    all: tuple[tuple[str, ...], ...]
+
+    @classmethod
+    def among(cls, names: Container[str]) -> "Levels":
+        """Returns those of the LLVM whose space has actions with these names."""
+        o_z, o_s = "default<Oz>", "default<Os>"
+        if o_z not in names:  # LLVM 23 has only marks for size.
+            o_z, o_s = "mark-for-size<Oz>,default<O2>", "mark-for-size<Os>,default<O2>"
+        marked_oz = (_MARK, o_z)
+        return cls(marked_oz, ((_MARK, o_s), marked_oz, (o_z,), (o_s,)))
+
+    @classmethod
+    def of(cls, env: LlvmEnv) -> "Levels":
+        """Returns those of the LLVM of an environment."""
+        return cls.among(next(each for each in env.action_spaces if each.name == LEVEL_SPACE).names)
+
 
 LevelCosts = Mapping[tuple[str, ...], int]
 """The number of IR instructions after each level, without those that fail."""
 
 
 def level_costs(env: LlvmEnv) -> LevelCosts:
-    """Tries :data:`LEVELS` on the program of an episode, which stays as it is.
+    """Tries the levels on the program of an episode, which stays as it is.
 
     Raises:
         ServiceError: If the program cannot be compiled at all.
     """
     with fork_at(env, action_space=LEVEL_SPACE) as start:
-        costs = {level: cost_after(start, level) for level in LEVELS}
+        levels = Levels.among(start.action_space.names).all
+        costs = {level: cost_after(start, level) for level in levels}
     return {level: cost for level, cost in costs.items() if cost is not None}
 
 

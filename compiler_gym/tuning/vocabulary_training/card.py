@@ -50,7 +50,7 @@ def describe_data(corpus: Corpus) -> str:
     instructions = sum(len(sample.statements) for sample in corpus.samples)
     return (
         f"- {len(programs)} files of {len(packages)} packages, the part `train` of "
-        f"`opensource-v0`, compiled by LLVM {llvm_tools.LLVM_VERSION}.\n"
+        f"`opensource-v0`, compiled by LLVM {llvm_tools.llvm_version()}.\n"
         f"- {len(corpus.samples)} samples with {instructions} instructions, "
         f"{len(corpus.statements)} different statements.\n"
         f"- Licences of the packages: {listed}. The vocabularies have counts and normalised single "

@@ -112,7 +112,7 @@ def test_the_actions_of_the_former_release():
 
 
 def test_opt_accepts_them_all():
-    gone = {"function(mergereturn)"} if llvm_tools.LLVM_VERSION >= 23 else set()
+    gone = {"function(mergereturn)"} if llvm_tools.llvm_version() >= 23 else set()
     pipelines = ",".join(each for each in LEGACY_ACTIONS.values() if each and each not in gone)
     command = [llvm_tools.opt_path(), f"-passes=module({pipelines})", "-disable-output"]
     subprocess.run(

@@ -12,7 +12,7 @@ from compiler_gym.util import llvm_tools
 from tests.envs.llvm.kernel_programs import SOME_KERNELS, kernel_uri
 
 # From LLVM 23 on, the attributes of functions are what asks for small code.
-OZ = ("default<Oz>",) if llvm_tools.LLVM_VERSION < 23 else ("forceattrs", "default<O2>")
+OZ = ("default<Oz>",) if llvm_tools.llvm_version() < 23 else ("forceattrs", "default<O2>")
 MARKS = ("-force-attribute=optsize", "-force-attribute=minsize")
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from compiler_gym.envs.llvm import LlvmEnv
 from compiler_gym.service import ConnectionOpts
-from compiler_gym.util.llvm_tools import LLVM_VERSION, tool_path
+from compiler_gym.util.llvm_tools import llvm_version, tool_path
 
 BEFORE = ["function(mem2reg)", "function(dce)"]
 FATAL = "trigger-crash-module"
@@ -78,7 +78,7 @@ def test_the_reproducer_crashes_opt(env, tmp_path):
 
 def test_the_reproducer_names_the_opt_of_the_service(env, tmp_path):
     """The first opt on the PATH is often another one."""
-    for name in ("opt", f"opt-{LLVM_VERSION}"):
+    for name in ("opt", f"opt-{llvm_version()}"):
         (tmp_path / name).write_text(f"#!/bin/sh\necho this is {name}\n")
         (tmp_path / name).chmod(0o755)
     path = f"{tmp_path}:{os.environ['PATH']}"
@@ -92,4 +92,4 @@ def test_the_reproducer_names_the_opt_of_the_service(env, tmp_path):
     assert output().count("PLEASE submit a bug report") == 2
     assert output(OPT=str(tmp_path / "opt")) == "this is opt\n" * 2
     # On a machine that has it elsewhere.
-    assert output(OPT="/nowhere/opt") == f"this is opt-{LLVM_VERSION}\n" * 2
+    assert output(OPT="/nowhere/opt") == f"this is opt-{llvm_version()}\n" * 2

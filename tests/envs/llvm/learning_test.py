@@ -164,7 +164,7 @@ class TestObservations:
             "IrSha1": "0" * 40,
             "Bitcode": np.zeros(0, np.int8),
             "BitcodeFile": "",
-            "Ir2vec": np.zeros(75 if llvm_tools.LLVM_VERSION >= 22 else 0),
+            "Ir2vec": np.zeros(75 if llvm_tools.llvm_version() >= 22 else 0),
             "Runtime": np.zeros(0),
         }
         with gymnasium.make("llvm-v0") as env:

@@ -14,7 +14,7 @@ from compiler_gym.util import llvm_tools
 from tests.effort import sample
 from tests.envs.llvm.kernel_programs import kernel_uri
 
-SUPPORTED = [name for name in SANITIZERS if name != "undefined" or llvm_tools.LLVM_VERSION >= 20]
+SUPPORTED = [name for name in SANITIZERS if name != "undefined" or llvm_tools.llvm_version() >= 20]
 
 RIGHT = "int main(void) { return 0; }"
 WRONG = {
@@ -77,7 +77,7 @@ def test_findings_of_a_sanitizer(sanitizer):
 
 
 def test_older_llvm_cannot_check_bounds(monkeypatch, tmp_path):
-    monkeypatch.setattr(llvm_tools, "LLVM_VERSION", 19)
+    monkeypatch.setattr(llvm_tools, "llvm_version", lambda: 19)
     with pytest.raises(EnvironmentNotSupported, match="LLVM 20"):
         check_bounds(tmp_path / "program.bc", tmp_path / "checked.bc")
 

@@ -27,7 +27,7 @@ def test_cross_code_size_is_that_of_clang(shared_env, tmp_path, target, program)
         env.write_bitcode(tmp_path / "program.bc")
     # Clang gives functions these attributes when it compiles them with -Oz from source.
     attributes = ["-force-attribute=optsize", "-force-attribute=minsize"]
-    level = "default<Oz>,forceattrs" if llvm_tools.LLVM_VERSION < 23 else "forceattrs,default<O2>"
+    level = "default<Oz>,forceattrs" if llvm_tools.llvm_version() < 23 else "forceattrs,default<O2>"
     optimise = [llvm_tools.opt_path(), f"-passes={level}", *attributes]
     subprocess.run([*optimise, tmp_path / "program.bc", "-o", tmp_path / "oz.bc"], check=True)
     options = ["-Oz", "-c", "-w", f"--target={target}", "-fPIC", "-Xclang", "-disable-llvm-passes"]

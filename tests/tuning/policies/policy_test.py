@@ -10,9 +10,8 @@ import compiler_gym
 from compiler_gym.datasets.parts import TEST_KERNELS
 from compiler_gym.tuning.policies.policy import (
     FEATURES,
-    LEVELS,
-    MARKED_OZ,
     SHIPPED,
+    Levels,
     Network,
     Policy,
     costs_of,
@@ -93,9 +92,10 @@ class TestLevels:
     def test_are_those_of_opt(self, env):
         env.reset(benchmark=kernel_uri("sha256"))
         costs = level_costs(env)
-        assert [*costs] == [*LEVELS]
+        levels = Levels.of(env)
+        assert [*costs] == [*levels.all]
         assert costs[("default<Oz>",)] == env.observation["IrInstructionCountOz"]
-        assert costs[MARKED_OZ] < costs[("default<Oz>",)]
+        assert costs[levels.marked_oz] < costs[("default<Oz>",)]
         assert (env.actions, env.action_space.name) == ([], "PassesAll")
 
     def test_one_is_played_if_it_is_best(self, env):
@@ -104,7 +104,7 @@ class TestLevels:
         levels = level_costs(env)
         assert choice.sequence == min(levels, key=levels.get)
         assert choice.cost == levels[choice.sequence] == env.observation["IrInstructionCount"]
-        assert choice.tried == len(POOR) + sum(map(len, LEVELS))
+        assert choice.tried == len(POOR) + sum(map(len, levels))
         assert f"module({','.join(choice.sequence)})" in env.commandline()
         assert env.validate().okay()
         assert Policy((POOR,), {}, levels=True).play(env) == choice
@@ -112,11 +112,12 @@ class TestLevels:
         assert counts(env, POOR)[-1] > choice.cost
 
     def test_passes_that_are_better_are_played(self, env):
-        levels = {MARKED_OZ: counts(env, GOOD)[-1]}
+        level = Levels.of(env).marked_oz
+        levels = {level: counts(env, GOOD)[-1]}
         for policy in (Policy((GOOD,), {}, levels=True), Policy((GOOD,), {}, None, True, True)):
             choice = policy.play(env, levels)
             assert choice.sequence == GOOD
-            assert choice.tried == len(GOOD) + len(MARKED_OZ)
+            assert choice.tried == len(GOOD) + len(level)
         assert Policy((GOOD,), {}, levels=True).play(env, {}).sequence == GOOD
 
 
@@ -213,7 +214,7 @@ class TestShipped:
         choice = policy.play(env)
         assert choice.cost <= min(level_costs(env).values())
         assert choice.cost < env.observation["IrInstructionCountOz"]
-        assert choice.tried <= MOST_PASSES[name] + sum(map(len, LEVELS))
+        assert choice.tried <= MOST_PASSES[name] + sum(map(len, Levels.of(env).all))
         assert env.validate().okay()
 
     @pytest.mark.parametrize("name", SHIPPED)

@@ -27,7 +27,7 @@ from compiler_gym.tuning.vocabulary_training.judgement import analogies, opcode_
 from compiler_gym.util import llvm_tools
 
 # LLVM's own tool, which makes the triplets, comes with its analysis.
-needs_tool = pytest.mark.skipif(llvm_tools.LLVM_VERSION < 22, reason="needs LLVM 22")
+needs_tool = pytest.mark.skipif(llvm_tools.llvm_version() < 22, reason="needs LLVM 22")
 
 SOURCE = """
 define i32 @f(i32 %a) {

@@ -224,10 +224,10 @@ def check_bounds(path: Path, outpath: Path) -> None:
         EnvironmentNotSupported: If LLVM is older than version 20.
         Exception: Any error of :func:`run_tool`.
     """
-    if llvm_tools.LLVM_VERSION < 20:
+    if llvm_tools.llvm_version() < 20:
         raise EnvironmentNotSupported(
             f"The sanitizer 'undefined' needs LLVM 20 or newer, and this is LLVM "
-            f"{llvm_tools.LLVM_VERSION}. Leave it out"
+            f"{llvm_tools.llvm_version()}. Leave it out"
         )
     passes = "-passes=function(bounds-checking<rt-abort>)"
     run_tool([llvm_tools.opt_path(), passes, path, "-o", outpath], timeout=300)

@@ -5,7 +5,7 @@ import io
 import math
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -16,7 +16,9 @@ from compiler_gym.util.download import download
 from compiler_gym.util.tabulate import html_table
 
 # The columns of a file of states, in the order in which they are written.
-_COLUMNS = ("benchmark", "reward", "walltime", "commandline")
+_COLUMNS = ("benchmark", "reward", "walltime", "commandline", "compiler_version")
+# Older files lack the last one.
+_COUNTS = (4, 5)
 _REWARD_TOLERANCE = 1e-5
 # The longest field of a CSV file in characters, far above the default of Python's csv module,
 # which a command line of some ten thousand passes exceeds.
@@ -39,7 +41,7 @@ class CompilerEnvState(BaseModel):
     """A benchmark, the actions applied to it, and the resulting reward.
 
     Two states are equal if benchmark and command line are, and the rewards differ by at most
-    1e-5 where both have one. The wall time does not matter.
+    1e-5 where both have one. The wall time and the version of the compiler do not matter.
 
     Raises:
         ValueError: A value is not valid.
@@ -59,6 +61,9 @@ class CompilerEnvState(BaseModel):
     reward: float | None = None
     """The sum of the rewards since the reset; None if there is no reward."""
 
+    compiler_version: str | None = None
+    """The version of the compiler that applied the actions; None if that is not known."""
+
     @field_validator("benchmark", mode="before")
     @classmethod
     def _canonical_uri(cls, value: Any) -> str:
@@ -68,6 +73,17 @@ class CompilerEnvState(BaseModel):
     def has_reward(self) -> bool:
         """True if the state has a reward."""
         return self.reward is not None
+
+    def made_by_another(self, compiler_version: str) -> str:
+        """Returns text that says so if another version of the compiler made the state, else "".
+
+        Args:
+            compiler_version: The version of the compiler that repeats the state.
+        """
+        own = self.compiler_version
+        if not own or not compiler_version or own == compiler_version:
+            return ""
+        return f"Made by version {own} of the compiler, and this is {compiler_version}"
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, CompilerEnvState):
@@ -85,6 +101,7 @@ class CompilerEnvState(BaseModel):
             "reward": "none" if self.reward is None else f"{self.reward:.6g}",
             "wall time": f"{self.walltime:.3g} s",
             "command line": self.commandline,
+            "compiler": self.compiler_version or "not known",
         }
         return html_table(rows)
 
@@ -98,8 +115,8 @@ class CompilerEnvState(BaseModel):
 class CompilerEnvStateWriter:
     """Writes states to a file of comma-separated values.
 
-    The columns are benchmark, reward, walltime and commandline. As a context manager, closes the
-    file at the end.
+    The columns are benchmark, reward, walltime, commandline and compiler_version. As a context
+    manager, closes the file at the end.
 
     Args:
         f: The file, open for writing text.
@@ -120,7 +137,8 @@ class CompilerEnvStateWriter:
             flush: Whether to make sure that it is in the file at once.
         """
         reward = "" if state.reward is None else state.reward
-        self._writer.writerow([state.benchmark, reward, state.walltime, state.commandline])
+        row = [state.benchmark, reward, state.walltime, state.commandline]
+        self._writer.writerow([*row, state.compiler_version or ""])
         if flush:
             self.f.flush()
 
@@ -135,7 +153,8 @@ class CompilerEnvStateReader:
     """Reads states from a file of comma-separated values.
 
     Iterating gives the states. Names of the columns may come first, in any order and case;
-    without them the order is benchmark, reward, walltime, commandline. An empty reward means
+    without them the order is benchmark, reward, walltime, commandline, compiler_version. Files
+    without the last one are of former versions of this package. An empty reward or version means
     none, an empty wall time 0.
 
     Args:
@@ -152,21 +171,21 @@ class CompilerEnvStateReader:
         """Yields the states.
 
         Raises:
-            ValueError: The first row does not have four columns, or a row is not a state; the
-                text names the line.
+            ValueError: The first row does not have four or five columns, or a row is not a state;
+                the text names the line.
         """
         reader = csv.reader(self.f)
         columns: tuple[str, ...] | None = None
         while True:
             try:
-                row = self._next_row(reader)
+                row = self._next_row(reader, _COUNTS if columns is None else (len(columns),))
                 if row is None:
                     return
                 if columns is None:
+                    columns = _COLUMNS[: len(row)]
                     names = tuple(name.strip().lower() for name in row)
-                    is_header = sorted(names) == sorted(_COLUMNS)
-                    columns = names if is_header else _COLUMNS
-                    if is_header:
+                    if sorted(names) == sorted(columns):
+                        columns = names
                         continue
                 state = self._state(dict(zip(columns, row, strict=True)), reader.line_num)
             except UnicodeError:
@@ -180,18 +199,23 @@ class CompilerEnvStateReader:
                 yield state
 
     @staticmethod
-    def _next_row(reader: Any) -> list[str] | None:
-        """Returns the next row that is not empty; None at the end."""
+    def _next_row(reader: Any, counts: Sequence[int]) -> list[str] | None:
+        """Returns the next row that is not empty; None at the end.
+
+        Args:
+            reader: Gives the rows.
+            counts: How many columns there may be.
+        """
         try:
             row = _next_row(reader)
             while row == []:
                 row = _next_row(reader)
         except csv.Error as error:
             raise ValueError(f"Line {reader.line_num}: {error}") from error
-        if row is not None and len(row) != len(_COLUMNS):
+        if row is not None and len(row) not in counts:
             raise ValueError(
-                f"Line {reader.line_num}: expected {len(_COLUMNS)} columns "
-                f"({', '.join(_COLUMNS)}), found {len(row)}"
+                f"Line {reader.line_num}: expected {' or '.join(map(str, counts))} columns "
+                f"({', '.join(_COLUMNS[: counts[-1]])}), found {len(row)}"
             )
         return row
 
@@ -204,6 +228,7 @@ class CompilerEnvStateReader:
                 commandline=values["commandline"],
                 walltime=float(values["walltime"] or 0),
                 reward=float(values["reward"]) if values["reward"].strip() else None,
+                compiler_version=values.get("compiler_version") or None,
             )
         except ValueError as error:
             raise ValueError(f"Line {line} is not a state: {error}") from error

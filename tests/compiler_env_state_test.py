@@ -62,8 +62,16 @@ class TestState:
         with pytest.raises(ValueError, match="walltime"):
             state.walltime = -1
 
+    def test_made_by_another_version(self):
+        text = "Made by version 22.1.8 of the compiler, and this is 23.1.4"
+        assert make(compiler_version="22.1.8").made_by_another("23.1.4") == text
+        assert make(compiler_version="22.1.8").made_by_another("22.1.8") == ""
+        assert make(compiler_version="22.1.8").made_by_another("") == ""
+        assert make().made_by_another("23.1.4") == ""
+
     def test_equality(self):
         assert make(walltime=1) == make(walltime=2)
+        assert make(compiler_version="22.1.8") == make(compiler_version="23.1.4")
         assert make(reward=1) == make(reward=1 + 9e-6)
         assert make(reward=1) != make(reward=1 + 2e-5)
         assert make(reward=1e9) != make(reward=1e9 + 1)
@@ -77,14 +85,16 @@ class TestWriter:
     def test_rows(self):
         f = io.StringIO()
         writer = CompilerEnvStateWriter(f)
-        writer.write_state(make(reward=0.25, walltime=1.5, commandline="opt -a, -b"))
+        state = make(reward=0.25, walltime=1.5, commandline="opt -a, -b")
+        writer.write_state(state.model_copy(update={"compiler_version": "22.1.8"}))
         writer.write_state(make())
         assert f.getvalue() == (
-            f'benchmark,reward,walltime,commandline\n{URI},0.25,1.5,"opt -a, -b"\n{URI},,1.0,-a\n'
+            "benchmark,reward,walltime,commandline,compiler_version\n"
+            f'{URI},0.25,1.5,"opt -a, -b",22.1.8\n{URI},,1.0,-a,\n'
         )
         f = io.StringIO()
         CompilerEnvStateWriter(f, header=False).write_state(make())
-        assert f.getvalue() == f"{URI},,1.0,-a\n"
+        assert f.getvalue() == f"{URI},,1.0,-a,\n"
 
     def test_context_and_flush(self, tmp_path):
         path = tmp_path / "states.csv"
@@ -97,7 +107,7 @@ class TestWriter:
 class TestReader:
     def test_round_trip(self):
         states = [
-            make(reward=1 / 3, walltime=0.1),
+            make(reward=1 / 3, walltime=0.1, compiler_version="22.1.8"),
             make(commandline='opt "-a, b"\n'),
             make(commandline="-p " * 200_000),
         ]
@@ -131,19 +141,34 @@ class TestReader:
             "reward": 0.5,
             "walltime": 2,
             "commandline": "-a -b",
+            "compiler_version": None,
         }
 
-    def test_empty(self):
-        (state,) = read(f"{URI},,,\n")
+    @pytest.mark.parametrize(
+        "text",
+        [
+            f"{URI},0.5,2,-a -b,23.1.4\n",
+            f"Compiler_Version,walltime,reward,commandline,benchmark\n23.1.4,2,0.5,-a -b,{URI}\n",
+        ],
+    )
+    def test_version_of_the_compiler(self, text):
+        (state,) = read(text)
+        assert state == make(reward=0.5, commandline="-a -b")
+        assert state.compiler_version == "23.1.4"
+
+    @pytest.mark.parametrize("line", [f"{URI},,,\n", f"{URI},,,,\n"])
+    def test_empty(self, line):
+        (state,) = read(line)
         assert state.reward is None
         assert state.walltime == 0
         assert state.commandline == ""
+        assert state.compiler_version is None
         assert read("") == []
 
     @pytest.mark.parametrize(
         "text, message",
         [
-            ("a,b,c\n", "Line 1: expected 4 columns .* found 3"),
+            ("a,b,c\n", "Line 1: expected 4 or 5 columns .* found 3"),
             (f"{URI},1,2,-a\n{URI},1\n", "Line 2: expected 4 columns .* found 2"),
             (f"{URI},much,2,-a\n", "Line 1 is not a state: .*much"),
             (f"{URI},1,-2,-a\n", "(?s)Line 1 is not a state: .*walltime"),

@@ -98,7 +98,17 @@ def _check_suffix(path: Path | None) -> None:
 def _replay_state(env: "CompilerEnv", state: "CompilerEnvState") -> list[dict[str, Any]]:
     with working_on(f"playing {state.benchmark}"):
         env.reset(benchmark=state.benchmark)
-        return list(played(env, env.commandline_to_actions(state.commandline)))
+        try:
+            return list(played(env, env.commandline_to_actions(state.commandline)))
+        except ValueError as error:
+            other = _made_by_another(env, state)
+            if not other:
+                raise
+            raise ValueError(f"{other}: {error}") from error
+
+
+def _made_by_another(env: "CompilerEnv", state: "CompilerEnvState") -> str:
+    return state.made_by_another(env.state.compiler_version or "")
 
 
 def played(env: "CompilerEnv", actions: Iterable[int]) -> Iterator[dict[str, Any]]:
@@ -142,4 +152,6 @@ def print_replay(
     print_line(f"{plural(len(rows), 'step')}, {changed} of which changed the program{reward}")
     if state is not None and state.has_reward and state != env.state:
         print_line(f"The reward of the state was another: {state.reward:.4f}")
+    if state is not None and (text := _made_by_another(env, state)):
+        print_line(f"{text}: results may differ")
     print_line()

@@ -6,7 +6,7 @@ import hashlib
 import io
 import shlex
 
-from compiler_gym.compiler_env_state import CompilerEnvState, CompilerEnvStateWriter
+from compiler_gym.compiler_env_state import CompilerEnvStateWriter
 from compiler_gym.explorer import messages
 from compiler_gym.explorer.workbench import Workbench
 from compiler_gym.util import llvm_tools
@@ -22,7 +22,7 @@ def export(bench: Workbench, state: messages.State) -> messages.Export:
     with bench.fork(state.program, state.actions) as env:
         commandline = env.commandline()
         uri = str(env.benchmark)
-        saved = CompilerEnvState(benchmark=uri, commandline=commandline, walltime=0)
+        saved = env.state.model_copy(update={"walltime": 0.0, "reward": None})
         space = bench.space_of(state.actions)
         output = env.observation["Bitcode"].tobytes()
     (start,) = bench.observe(state.program, [], ["Bitcode"])
@@ -47,12 +47,12 @@ def _script(name: str, commandline: str, start: bytes, output: bytes) -> str:
     return "\n".join(
         [
             "#!/bin/sh",
-            f"# Usage: sh reproducer.sh. OPT names opt of LLVM {llvm_tools.LLVM_VERSION}.",
+            f"# Usage: sh reproducer.sh. OPT names opt of LLVM {llvm_tools.llvm_version()}.",
             "set -eu",
             "base64 -d << 'END' | gzip -d > input.bc",
             *lines,
             "END",
-            f'"${{OPT:-opt-{llvm_tools.LLVM_VERSION}}}" {opt}',
+            f'"${{OPT:-opt-{llvm_tools.llvm_version()}}}" {opt}',
             f"echo '{hashlib.sha256(output).hexdigest()}  output.bc' | sha256sum -c",
             f"echo {title}",
             "ls -l input.bc output.bc",

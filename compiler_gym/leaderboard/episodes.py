@@ -52,6 +52,7 @@ def play(env: "CompilerEnv", policy: Policy, benchmark: str | Benchmark) -> Comp
         commandline=env.commandline(),
         walltime=walltime,
         reward=env.episode_reward,
+        compiler_version=env.state.compiler_version,
     )
 
 

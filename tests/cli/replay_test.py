@@ -28,6 +28,16 @@ def test_validate_accepts_the_reward_of_replay(run, environment):
     assert done.stderr.startswith("-: Line 3: expected 4 columns")
 
 
+def test_a_state_of_another_version(run, environment):
+    header = HEADER.replace("\n", ",compiler_version\n")
+    text = "Made by version 0.1 of the compiler, and this is "
+    csv = f"{header}kernels-v0/sha256,9,1.5,{SROA},0.1\n"
+    assert text in run("replay", "-", stdin=csv).stdout
+    assert text in run("validate", "-", stdin=csv, code=1).stdout
+    csv = csv.replace("sroa", "no-such-pass")
+    assert text in run("replay", "-", stdin=csv, code=1).stderr
+
+
 def test_validate_with_sanitizers(run, environment):
     csv = f"{HEADER}kernels-v0/sha256,,1.5,{SROA}\n"
     arguments = ("validate", "-", "--sanitizer", "address", "--sanitizer", "memory")

@@ -9,6 +9,7 @@ import pytest
 import compiler_gym
 from compiler_gym.distributed import Limits, open_pool
 from compiler_gym.leaderboard import llvm_instcount
+from compiler_gym.util.llvm_tools import llvm_version
 from compiler_gym.util.statistics import geometric_mean
 from tests.document_code import code_blocks
 from tests.prepared import PreparedInterpreter
@@ -69,7 +70,9 @@ def evaluate(tmp_path, interpreter, monkeypatch):
 def test_results(evaluate, tmp_path):
     code, output, rows = evaluate(GOOD, "--max_benchmarks=2", "--n=2")
     assert code == 0, output
-    assert list(rows[0]) == ["benchmark", "reward", "walltime", "commandline"]
+    names = ["benchmark", "reward", "walltime", "commandline", "compiler_version"]
+    assert list(rows[0]) == names
+    assert all(row["compiler_version"].startswith(f"{llvm_version()}.") for row in rows)
     programs = [row["benchmark"] for row in rows]
     assert len(programs) == 4
     assert len(set(programs)) == 2

@@ -94,6 +94,14 @@ class TestApply:
         with pytest.raises(ValueError, match=r"action 2 of [23].*left the program invalid"):
             env.apply(state)
 
+    def test_of_another_version(self, env):
+        values = {"benchmark": HELLO, "walltime": 0, "compiler_version": "0.1"}
+        text = f"Made by version 0.1 of the compiler, and this is {env.compiler_version}"
+        with pytest.warns(UserWarning, match=text):
+            env.apply(CompilerEnvState(commandline="append-a", **values))
+        with pytest.raises(ValueError, match=f"{text}: .*append-b"), pytest.warns(UserWarning):
+            env.apply(CompilerEnvState(commandline="append-b", **values))
+
     def test_end_in_the_middle(self, env):
         state = CompilerEnvState(benchmark=HELLO, commandline="end no-op", walltime=0)
         with pytest.raises(ValueError, match="action 1 of 2"):
@@ -118,6 +126,18 @@ class TestValidate:
         assert env.observation["text"] == "HELLOA"
         assert env.step(APPEND_A)[1] == 1
         assert env.actions == [APPEND_A, UPPERCASE, APPEND_A]
+
+    def test_of_another_version(self, env):
+        values = {"benchmark": HELLO, "walltime": 0, "compiler_version": "0.1"}
+        text = f"Made by version 0.1 of the compiler, and this is {env.compiler_version}"
+        # It is as good as any if the result is the same.
+        assert env.validate(CompilerEnvState(commandline="append-a", reward=1, **values)).okay()
+        result = env.validate(CompilerEnvState(commandline="append-a", reward=2, **values))
+        assert result.reward_validation_failed
+        assert [error.type for error in result.errors] == [text]
+        (error,) = env.validate(CompilerEnvState(commandline="append-b", **values)).errors
+        assert error.type == "Action replay failed"
+        assert error.data["details"].startswith(f"{text}: ")
 
     def test_wrong_reward(self, env):
         env.step(APPEND_A)

@@ -192,6 +192,21 @@ def replay_state(env: CompilerEnv, state: CompilerEnvState) -> None:
     Raises:
         ValueError: If the actions are not valid, or the episode ends before all are applied.
     """
+    try:
+        _replay_actions(env, state)
+    except ValueError as error:
+        other = _made_by_another(env, state)
+        if not other:
+            raise
+        raise ValueError(f"{other}: {error}") from error
+
+
+def _made_by_another(env: CompilerEnv, state: CompilerEnvState) -> str:
+    """Returns text that says so if another version of the compiler made the state, else ""."""
+    return state.made_by_another(env.compiler_version.partition("\n")[0])
+
+
+def _replay_actions(env: CompilerEnv, state: CompilerEnvState) -> None:
     actions = env.commandline_to_actions(state.commandline)
     for i, action in enumerate(actions, start=1):
         _, _, done, info = env.step(action)
@@ -235,9 +250,11 @@ def _replay(
     """Returns fields of a ValidationResult."""
     env.reset(benchmark=benchmark)
     try:
-        env.apply(state)
+        # Without the version, about which users are only told if the result is another.
+        env.apply(state.model_copy(update={"compiler_version": None}))
     except ValueError as error:
-        details = {"details": str(error)}
+        other = _made_by_another(env, state)
+        details = {"details": f"{other}: {error}" if other else str(error)}
         return {
             "actions_replay_failed": True,
             "errors": [ValidationError(type="Action replay failed", data=details)],
@@ -256,6 +273,7 @@ def _check_reward(env: CompilerEnv, state: CompilerEnvState) -> dict[str, Any]:
         rel_tol=_REWARD_RELATIVE_TOLERANCE,
         abs_tol=_REWARD_ABSOLUTE_TOLERANCE,
     )
+    kind = _made_by_another(env, state) or "Reward differs"
     details = {
         "reward_space": env.reward_space.name,
         "expected_reward": state.reward,
@@ -264,7 +282,7 @@ def _check_reward(env: CompilerEnv, state: CompilerEnvState) -> dict[str, Any]:
     return {
         "reward_validated": True,
         "reward_validation_failed": not same,
-        "errors": [] if same else [ValidationError(type="Reward differs", data=details)],
+        "errors": [] if same else [ValidationError(type=kind, data=details)],
     }
 
 

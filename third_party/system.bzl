@@ -93,6 +93,7 @@ def _llvm_impl(ctx):
 
     # Older versions lack some transforms that are actions, and have other paths of headers.
     has_mlir = int(version.split(".")[0]) >= 22 and ctx.path(libdir + "/libMLIR.so").exists
+    ctx.file("version.bzl", "LLVM_VERSION = %s\n" % version.split(".")[0])
     ctx.file("mlir.bzl", "HAS_MLIR = %s\n" % has_mlir)
 
     # Only clang reads precompiled headers of clang.

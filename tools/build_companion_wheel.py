@@ -13,6 +13,7 @@ from tools import installed_llvm, third_party, wheels
 DESCRIPTIONS = {
     "compiler_gym_clang": "clang and the tools of LLVM that compiler_gym uses",
     "compiler_gym_mlir": "The compiler service of mlir-v0, an environment of compiler_gym",
+    "compiler_gym_llvm": "Another version of LLVM for the environments of compiler_gym: {}",
 }
 _LLVM_LICENSES = "MIT AND Apache-2.0 WITH LLVM-exception"
 LICENSES = {
@@ -21,6 +22,7 @@ LICENSES = {
     "WITH Linux-syscall-note",
     "compiler_gym_mlir": _LLVM_LICENSES,
 }
+LICENSES["compiler_gym_llvm"] = LICENSES["compiler_gym_clang"]
 PROJECT = """
 [build-system]
 requires = ["setuptools>=77"]
@@ -55,11 +57,12 @@ def main() -> None:
     options = parser.parse_args()
 
     name = options.package
+    kind = name.rstrip("0123456789")
     values = {
         "name": name,
         "version": options.version_file.read_text().strip(),
-        "description": DESCRIPTIONS[name],
-        "license": LICENSES[name],
+        "description": DESCRIPTIONS[kind].format(name.removeprefix(kind)),
+        "license": LICENSES[kind],
     }
     with tempfile.TemporaryDirectory() as temporary, tempfile.TemporaryDirectory() as scratch:
         folder = Path(temporary)
@@ -78,7 +81,7 @@ def main() -> None:
         wheels.stage({f"{name}/{place}": path for place, path in files.items()} | licenses, folder)
         if options.llvm:
             installed_llvm.point_to_own_libraries(folder / name)
-        (folder / name / "__init__.py").write_text(f'"""{DESCRIPTIONS[name]}."""\n')
+        (folder / name / "__init__.py").write_text(f'"""{values["description"]}."""\n')
         (folder / "pyproject.toml").write_text(PROJECT.format(**values))
         wheels.build(folder, options.output.absolute(), bill)
 

@@ -14,7 +14,7 @@ SERVICE_PLACE = "compiler_gym/_service/"
 # They are in wheels of their own: the first needs LLVM's shared library, the second is large.
 ELSEWHERE = ("compiler_gym-llvm-service-shared", "compiler_gym-mlir-service")
 # A wheel goes with companions of its own version only.
-COMPANION = re.compile(r'"(compiler_gym_[a-z]+)"')
+COMPANION = re.compile(r'"(compiler_gym_[a-z]+[0-9]*)"')
 
 
 def read_list(path: Path) -> dict[str, Path]:

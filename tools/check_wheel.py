@@ -122,7 +122,7 @@ def _originals(name: str) -> list[Path]:
     """Returns the files of Debian that a program or library in a wheel may be a copy of."""
     name = _HASH.sub("", name)
     # They have the name of a library, and none of its code.
-    if name in installed_llvm.STAND_INS:
+    if name.startswith(installed_llvm.STAND_INS):
         return []
     found = [path for source in _SOURCES for path in Path("/").glob(f"{source}/{name}")]
     return [path for path in found if path.is_file()]

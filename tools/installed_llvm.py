@@ -1,4 +1,4 @@
-"""Lists the files of an installed LLVM that the package compiler_gym_clang consists of."""
+"""Lists the files of an installed LLVM that compiler_gym_clang and its like consist of."""
 
 import re
 import subprocess
@@ -24,7 +24,7 @@ _SANITIZERS = re.compile(r"libclang_rt\.(asan|msan|tsan|ubsan_standalone)-x86_64
 # LLVM refers to them for what nothing here asks of it: the solver of the static analyser, manifests
 # for Windows, the editing of lines, downloads of debug information. They are half as large as all
 # the rest.
-STAND_INS = ("libcurl.so.4", "libedit.so.2", "libxml2.so.2", "libz3.so.4")
+STAND_INS = ("libcurl.so.", "libedit.so.", "libxml2.so.", "libz3.so.")
 _STAND_IN_CODE = """
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,7 +47,7 @@ def files_of(prefix: Path, scratch: Path) -> dict[str, Path]:
     """
     files = {f"bin/{name}": (prefix / "bin" / name).resolve(strict=True) for name in TOOLS}
     libraries = shared_libraries_of(files.values(), leaves=STAND_INS)
-    for name in STAND_INS:
+    for name in [each for each in libraries if each.startswith(STAND_INS)]:
         libraries[name] = _stand_in(libraries[name], list(libraries.values()), files, scratch)
     files |= {f"lib/{name}": path for name, path in libraries.items()}
     # Each copy reads the configuration in its own folder.

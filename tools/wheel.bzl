@@ -82,7 +82,7 @@ wheel = rule(
     },
 )
 
-def companion_wheel(name, out, package, files, has_llvm = False, **kwargs):
+def companion_wheel(name, out, package, files, data = {}, has_llvm = False, **kwargs):
     """A wheel with optional programs, of the same version as the main wheel.
 
     Args:
@@ -90,12 +90,13 @@ def companion_wheel(name, out, package, files, has_llvm = False, **kwargs):
       out: the wheel, whose name holds the version and the platform.
       package: the Python package that the files are in.
       files: programs to their places in the package.
+      data: other files to their places.
       has_llvm: whether the tools of the LLVM that services are built with are part of it.
       **kwargs: as of genrule.
     """
     words = ["$(location //tools:build_companion_wheel) $@ " + package]
     words += ["--version_file $(location //:VERSION)", "--license $(location //:LICENSE)"]
-    words += ["--file %s=$(location %s)" % (place, label) for label, place in files.items()]
+    words += ["--file %s=$(location %s)" % (place, label) for label, place in (files.items() + data.items())]
     lines = name + "_link_lines"
     link_lines(name = lines, programs = list(files), tags = ["manual"])
     words.append("--link_lines $(location :%s)" % lines)
@@ -103,7 +104,7 @@ def companion_wheel(name, out, package, files, has_llvm = False, **kwargs):
         words.append("--llvm $$(head -n 1 $(location @llvm//:prefix.txt))")
     native.genrule(
         name = name,
-        srcs = ["//:LICENSE", "//:VERSION", "@llvm//:prefix.txt", lines] + list(files),
+        srcs = ["//:LICENSE", "//:VERSION", "@llvm//:prefix.txt", lines] + list(files) + list(data),
         outs = [out],
         cmd = " ".join(words),
         tools = ["//tools:build_companion_wheel"],

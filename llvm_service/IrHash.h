@@ -246,6 +246,12 @@ void addConstant(const llvm::Constant& constant, Hasher& hasher) {
   for (const llvm::Use& use : constant.operands()) {
     hasher.addIdentity(*use.get());
   }
+  // Up to LLVM 22, the operands are the function and the block.
+  const auto* label = llvm::dyn_cast<llvm::BlockAddress>(&constant);
+  if (label != nullptr && label->getNumOperands() == 0) {
+    hasher.addIdentity(*label->getFunction());
+    hasher.addIdentity(*label->getBasicBlock());
+  }
 }
 
 template <typename Hasher>

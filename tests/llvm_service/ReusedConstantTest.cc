@@ -121,7 +121,10 @@ TEST_P(ReusedConstantTest, IsAChange) {
   variable().setInitializer(GetParam().after(module()));
 // Sanitizers keep freed memory for a while, and LLVM 19 puts another object there.
 #if !defined(COMPILER_GYM_SANITIZER) && LLVM_VERSION_MAJOR >= 22
-  ASSERT_EQ(address(), address_) << "The test shows nothing: another address";
+  // The addresses of labels are elsewhere in LLVM 23.
+  if (LLVM_VERSION_MAJOR < 23 || GetParam().name != StringRef("Label")) {
+    ASSERT_EQ(address(), address_) << "The test shows nothing: another address";
+  }
 #endif
   ASSERT_NE(writeBitcode(module()), bitcode_) << "The change is not one";
   EXPECT_TRUE(tracker_->update(module()).changed);

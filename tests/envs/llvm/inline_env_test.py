@@ -8,6 +8,7 @@ from compiler_gym.envs.llvm import make_benchmark, make_benchmark_from_source
 from compiler_gym.envs.llvm.benchmarks.validation import run_opt
 from compiler_gym.envs.llvm.game_env import GameEnv
 from compiler_gym.errors import ServiceError
+from compiler_gym.util.llvm_tools import llvm_version
 from tests.envs.llvm.game_program import game_program
 
 ID = "llvm-inline-v0"
@@ -55,7 +56,10 @@ def test_begins_with_clang_oz(env):
     with compiler_gym.make("llvm-v0", benchmark=game_program(), action_space="Pipelines") as passes:
         passes.reset()
         passes.step(passes.action_space["clang<Oz>"])
-        assert env.observation["Bitcode"].tobytes() == passes.observation["Bitcode"].tobytes()
+        assert env.observation["Ir"] == passes.observation["Ir"]
+        # With LLVM 23, the bytes may have one more kind of metadata: see llvm-versions.md.
+        if llvm_version() < 23:
+            assert env.observation["Bitcode"].tobytes() == passes.observation["Bitcode"].tobytes()
 
 
 def test_the_variable_for_an_action_space_is_about_passes(in_order, monkeypatch):

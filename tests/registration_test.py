@@ -2,8 +2,11 @@
 
 import functools
 import os
+import sys
 import textwrap
+import warnings
 from pathlib import Path
+from types import ModuleType
 from typing import get_args
 
 import pytest
@@ -299,6 +302,13 @@ class TestLibraries:
         output = run(script)
         assert output.startswith("True Cannot register llvm-v0 with gym")
         assert "compiler_gym.make()" in output
+
+    def test_library_that_is_being_imported(self, toy_id, monkeypatch):
+        """Its module exists, but has no functions yet."""
+        monkeypatch.setitem(sys.modules, "gym.envs.registration", ModuleType("registration"))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            register(id=toy_id, entry_point=TOY)
 
     @pytest.mark.parametrize("first", ["import gym", "import compiler_gym.spaces", ""])
     def test_classes_of_gym_by_any_order_of_imports(self, first):

@@ -93,12 +93,8 @@ def test_other_programs_have_their_own_ctrl_c(environment):
         (["observe", "sha256", "IrInstructionCountO"], "IrInstructionCountOz"),
     ],
 )
-def test_completion(words, expected, program_c):
-    environment = {
-        **os.environ,
-        "_COMPILER_GYM_COMPLETE": "complete_bash",
-        "COMP_WORDS": " ".join(["compiler-gym", *words]),
-        "COMP_CWORD": str(len(words)),
-    }
-    done = subprocess.run(command(), env=environment, capture_output=True, text=True, timeout=250)
-    assert expected in done.stdout.split(), done.stderr
+def test_completion(run, words, expected, program_c, monkeypatch):
+    monkeypatch.setenv("_COMPILER_GYM_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", " ".join(["compiler-gym", *words]))
+    monkeypatch.setenv("COMP_CWORD", str(len(words)))
+    assert expected in run().stdout.split()

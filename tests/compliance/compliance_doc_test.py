@@ -29,13 +29,15 @@ def fixture_run(tmp_path):
 def test_checklist(run):
     shown = block_with("failed       fork.independent", BLOCKS)
     program = [str(PROGRAM), "--benchmark", "program.txt", "--argument=--break=fork.independent"]
-    options = ["-k", "fork.independent", "-k", "crash.status"]
+    options = ["-k", "fork.independent", "-k", "crash.status", "--hang-action", "hang"]
     assert shown in run("compiler_gym.compliance", *program, *options, code=1, columns="80")
 
 
 def test_file_for_pytest(run, tmp_path):
     text = block_with("compliance.testing import *", BLOCKS)
     assert "my_service.py" in text
+    # Without its name, a check waits five seconds for the action that hangs.
+    text = text.replace('("program.txt")]', '("program.txt")], hang_action="hang"')
     (tmp_path / "service_test.py").write_text(text.replace("my_service.py", str(PROGRAM)))
     assert "1 passed" in run(*PYTEST, "-k", "fork and exact", code=0)
 

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from tests.cli.conftest import command
+from tests.processes import run_interpreter
 
 
 def test_parts(run):
@@ -44,42 +45,33 @@ sys.meta_path.insert(0, Finder)
 """
 
 
+def run_interrupted(environment, name, words):
+    """Runs Python, with Ctrl-C when it imports a module."""
+    (environment / "sitecustomize.py").write_text(INTERRUPTING.format(name=name))
+    path = os.pathsep.join([str(environment), *sys.path])
+    return run_interpreter(*words, code=None, env={"PYTHONPATH": path}, cwd=environment)
+
+
 @pytest.mark.parametrize("name", ["compiler_gym.envs", "pydantic"])
 @pytest.mark.parametrize(
-    "command",
+    "words",
     [
         ("-m", "compiler_gym", "describe"),
         ("-m", "compiler_gym.bin.service", "--env=llvm-v0"),
         ("compiler-gym", "describe"),
     ],
 )
-def test_ctrl_c_while_it_starts(name, command, environment):
+def test_ctrl_c_while_it_starts(name, words, environment):
     """Most of that time goes into imports, during which Python would print a traceback."""
-    (environment / "sitecustomize.py").write_text(INTERRUPTING.format(name=name))
     # As pip makes it.
     (environment / "compiler-gym").write_text("from compiler_gym.cli.entry import main\nmain()\n")
-    done = subprocess.run(
-        [sys.executable, *command],
-        cwd=environment,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(environment), *sys.path])},
-        capture_output=True,
-        text=True,
-        timeout=250,
-    )
+    done = run_interrupted(environment, name, words)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
 def test_other_programs_have_their_own_ctrl_c(environment):
-    (environment / "sitecustomize.py").write_text(INTERRUPTING.format(name="compiler_gym.envs"))
     (environment / "others.py").write_text("import compiler_gym\n")
-    done = subprocess.run(
-        [sys.executable, "-m", "others", "compiler_gym"],
-        cwd=environment,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(environment), *sys.path])},
-        capture_output=True,
-        text=True,
-        timeout=250,
-    )
+    done = run_interrupted(environment, "compiler_gym.envs", ("-m", "others", "compiler_gym"))
     assert "KeyboardInterrupt" in done.stderr
 
 

@@ -2,7 +2,6 @@
 
 import json
 import resource
-import subprocess
 
 import pytest
 
@@ -11,7 +10,6 @@ from compiler_gym.cli.doctor import Check, Status
 from compiler_gym.errors import EnvironmentNotSupported
 from compiler_gym.util import llvm_tools
 from compiler_gym.util.confinement import Protections
-from tests.cli.conftest import command
 
 
 def test_installed_parts_work(run):
@@ -25,11 +23,9 @@ def test_installed_parts_work(run):
     assert {check["status"] for check in report["checks"]} <= {"ok", "missing"}
 
 
-def test_each_missing_part_has_a_command_on_one_screen(monkeypatch, tmp_path):
+def test_each_missing_part_has_a_command_on_one_screen(run, monkeypatch, tmp_path):
     monkeypatch.setenv("COMPILER_GYM_LLVM", str(tmp_path))
-    done = subprocess.run(command("doctor"), capture_output=True, text=True)
-    lines = done.stdout.splitlines()
-    assert done.returncode == 0  # It is no error to have no clang.
+    lines = run("doctor").stdout.splitlines()  # It is no error to have no clang.
     assert len(lines) <= 40
     assert lines[-1] == "All that is installed works."
     (index,) = [i for i, line in enumerate(lines) if line.split()[:2] == ["missing", "clang"]]
@@ -38,14 +34,13 @@ def test_each_missing_part_has_a_command_on_one_screen(monkeypatch, tmp_path):
     assert lines[index + 1].strip() == "try: pip install 'compiler_gym[clang]'"
 
 
-def test_broken_part(monkeypatch, tmp_path):
+def test_broken_part(run, monkeypatch, tmp_path):
     (tmp_path / "bin").mkdir()
     clang = tmp_path / "bin" / "clang"
     clang.write_text("#!/bin/sh\necho no headers >&2\nexit 1\n")
     clang.chmod(0o700)
     monkeypatch.setenv("COMPILER_GYM_LLVM", str(tmp_path))
-    done = subprocess.run(command("doctor"), capture_output=True, text=True)
-    assert done.returncode == 1
+    done = run("doctor", code=1)
     assert "failed  C programs" in done.stdout
     assert "no headers" in done.stdout
     assert "Does not work: C programs." in done.stdout

@@ -53,6 +53,13 @@ abseil = repository_rule(
 # Libraries of LLVM that are linked statically.
 _ARCHIVES = {"-lz": "-l:libz.a", "-lzstd": "-l:libzstd.a"}
 
+def _llvm_prefix(ctx):
+    return ctx.os.environ.get("LLVM_PREFIX", "/usr/lib/llvm-22")
+
+# Where tools/sysroot.sh puts the libraries for 64-bit Arm.
+def _sysroot(ctx):
+    return str(ctx.path(Label("//:WORKSPACE")).dirname) + "/.sysroot-arm64"
+
 def _static_llvm(ctx, config, libdir, setup):
     """The linker's options for LLVM's archives.
 
@@ -67,7 +74,7 @@ def _static_llvm(ctx, config, libdir, setup):
     if missing:
         fail("expected LLVM's static archives, but there is no %s. Run %s." % (missing[0], setup))
     system = ctx.execute([config, "--link-static", "--system-libs"]).stdout.strip().split(" ")
-    system = [_ARCHIVES.get(option, option) for option in system]
+    system = [_ARCHIVES.get(option, _found_by_name(option)) for option in system]
 
     # Omits libraries without references, the shared LLVM included. Otherwise the linker would also
     # export all symbols of LLVM.
@@ -81,7 +88,7 @@ def _static_mlir(ctx, libdir):
     return ["-Wl,--start-group"] + archives + ["-Wl,--end-group"]
 
 def _llvm_impl(ctx):
-    prefix = ctx.os.environ.get("LLVM_PREFIX", "/usr/lib/llvm-22")
+    prefix = _llvm_prefix(ctx)
     config = ctx.path(prefix + "/bin/llvm-config")
     if not config.exists:
         fail("No LLVM in %s. Run tools/setup.sh, or set --repo_env=LLVM_PREFIX=/path/to/llvm." % prefix)
@@ -101,14 +108,34 @@ def _llvm_impl(ctx):
     ctx.file("compiler.bzl", "IS_CLANG = %s\n" % is_clang)
     ctx.symlink(prefix + "/include", "include")
     ctx.symlink(prefix + "/bin", "bin")
+
+    # The same packages of another processor have the same files in the same places.
+    static = _static_llvm(ctx, config, libdir, setup)
+    static_mlir = _static_mlir(ctx, libdir)
+    sysroot = _sysroot(ctx)
+    if ctx.path(sysroot).exists:
+        ctx.symlink(sysroot + prefix + "/include", "include_arm64")
     ctx.template("BUILD", Label("//third_party:llvm.BUILD"), substitutions = {
         "%{libdir}": libdir,
         "%{libraries}": repr(libraries),
         "%{prefix}": prefix,
-        "%{static}": repr(_static_llvm(ctx, config, libdir, setup)),
-        "%{static_mlir}": repr(_static_mlir(ctx, libdir)),
+        "%{static}": repr(static),
+        "%{static_arm64}": repr(_moved(static, libdir, sysroot)),
+        "%{static_mlir}": repr(static_mlir),
+        "%{static_mlir_arm64}": repr(_moved(static_mlir, libdir, sysroot)),
+        "%{sysroot}": sysroot,
         "%{version}": version,
     })
+
+def _found_by_name(option):
+    """A library that the linker looks up, also among those of another processor."""
+    if not (option.startswith("/") and option.endswith(".so")):
+        return option
+    return "-l" + option.split("/")[-1][len("lib"):-len(".so")]
+
+def _moved(options, folder, root):
+    """Options with the same files below another root."""
+    return [root + option if option.startswith(folder) else option for option in options]
 
 llvm = repository_rule(
     implementation = _llvm_impl,
@@ -117,6 +144,23 @@ llvm = repository_rule(
         "CC",
         "LLVM_PREFIX",
     ],
+    local = True,
+)
+
+def _arm64_impl(ctx):
+    prefix = _llvm_prefix(ctx)
+    found = ctx.execute([prefix + "/bin/clang", "-print-resource-dir"])
+    ctx.file("sysroot.txt", "%s\naarch64\n%s\n" % (_sysroot(ctx), prefix))
+    ctx.template("BUILD", Label("//third_party:arm64.BUILD"), substitutions = {
+        "%{resources}": found.stdout.strip() + "/include",
+        "%{sysroot}": _sysroot(ctx),
+        "%{tools}": prefix + "/bin",
+    })
+
+arm64 = repository_rule(
+    implementation = _arm64_impl,
+    doc = "The toolchain of --config=arm64, with the libraries that tools/sysroot.sh unpacks.",
+    environ = ["LLVM_PREFIX"],
     local = True,
 )
 

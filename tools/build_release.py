@@ -1,7 +1,7 @@
 """Makes the folder of a release, after a check of its wheels.
 
 Usage: build_release FOLDER --version VERSION --container TEMPLATE [--copy FILE ...]
-       [--wheel WHEEL --link_lines FILE ...] [--program PROGRAM ...]
+       [--wheel WHEEL --link_lines FILE ...] [--program PROGRAM ...] [--sysroot FILE]
 """
 
 import argparse
@@ -16,22 +16,24 @@ from pathlib import Path
 from zipfile import ZipFile
 
 from tools import archives, check_wheel, wheels
+from tools.target_system import TargetSystem, system_of
 
 
-def symbols_of(program: Path) -> bytes:
+def symbols_of(program: Path, system: TargetSystem) -> bytes:
     """Returns what is stripped off a program, for debuggers."""
     with tempfile.NamedTemporaryFile() as file:
-        command = ["objcopy", "--only-keep-debug", program, file.name]
+        command = [system.binary_tool("objcopy"), "--only-keep-debug", program, file.name]
         subprocess.run(command, check=True)
         return Path(file.name).read_bytes()
 
 
-def write_symbols(programs: list[Path], output: Path) -> None:
+def write_symbols(programs: list[Path], output: Path, system: TargetSystem) -> None:
     """Writes an archive with the symbols of programs."""
     folder = output.name.removesuffix(".tar.xz")
     with lzma.open(output, "wb", preset=3) as file, tarfile.open(fileobj=file, mode="w") as archive:
         for program in programs:
-            archives.add(archive, f"{folder}/{program.name}.debug", symbols_of(program))
+            symbols = symbols_of(program, system)
+            archives.add(archive, f"{folder}/{program.name}.debug", symbols)
 
 
 def write_documents(wheel_paths: list[Path], folder: Path) -> None:
@@ -55,11 +57,13 @@ def main() -> None:
     parser.add_argument("--wheel", type=Path, action="append", default=[])
     parser.add_argument("--link_lines", type=Path, action="append", default=[])
     parser.add_argument("--program", type=Path, action="append", default=[])
+    parser.add_argument("--sysroot", type=Path, help="of another processor: see target_system.py")
     options = parser.parse_args()
 
+    system = system_of(options.sysroot)
     problems = []
     for path, lines in zip(options.wheel, options.link_lines, strict=True):
-        found = check_wheel.check(path, lines.read_text().splitlines())
+        found = check_wheel.check(path, lines.read_text().splitlines(), system)
         problems += [f"{path.name}: {problem}" for problem in found]
     if problems:
         sys.exit("\n".join(problems))
@@ -67,7 +71,8 @@ def main() -> None:
     folder.mkdir(exist_ok=True)
     for path in options.wheel + options.copy:
         shutil.copyfile(path, folder / path.name)
-    write_symbols(options.program, folder / f"compiler_gym-symbols-{options.version}.tar.xz")
+    symbols = folder / f"compiler_gym-symbols-{options.version}.tar.xz"
+    write_symbols(options.program, symbols, system)
     write_documents(options.wheel, folder)
     recipe = options.container.read_text().replace("@VERSION@", options.version)
     (folder / "Containerfile").write_text(recipe)

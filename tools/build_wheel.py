@@ -6,6 +6,7 @@ import tempfile
 from pathlib import Path
 
 from tools import third_party, wheels
+from tools.target_system import system_of
 
 # What the build makes are data files of the package, all in one folder of it: nothing in the wheel
 # depends on the Python version.
@@ -36,13 +37,15 @@ def main() -> None:
     parser.add_argument("--link_lines", type=Path, required=True, help="of the programs")
     parser.add_argument("--npm_lock", type=Path, help="what the explorer's page is made of")
     parser.add_argument("--npm_packages", type=Path, help="its second line is node_modules")
+    parser.add_argument("--sysroot", type=Path, help="of another processor: see target_system.py")
     options = parser.parse_args()
 
+    system = system_of(options.sysroot)
     files = read_list(options.files)
     programs = [source for source in files.values() if wheels.is_elf(source)]
-    libraries = third_party.archives_of(options.link_lines.read_text().splitlines())
-    libraries += third_party.shared_libraries_of(programs).values()
-    components = third_party.debian_components(libraries)
+    libraries = third_party.archives_of(options.link_lines.read_text().splitlines(), system)
+    libraries += third_party.shared_libraries_of(programs, system=system).values()
+    components = third_party.debian_components(libraries, system)
     if options.npm_lock:
         packages = Path(options.npm_packages.read_text().splitlines()[1])
         components += third_party.npm_components(options.npm_lock, packages)
@@ -50,12 +53,12 @@ def main() -> None:
     bill = third_party.bill_of_materials("compiler_gym", version, components)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        wheels.stage(files, folder)
+        wheels.stage(files, folder, system)
         project = folder / "pyproject.toml"
         project.write_text(COMPANION.sub(rf'"\1=={version}"', project.read_text()))
         package = folder / "compiler_gym"
         (package / wheels.LICENSES).write_text(third_party.licenses_text(components))
-        wheels.build(folder, options.output.absolute(), bill)
+        wheels.build(folder, options.output.absolute(), bill, system)
 
 
 if __name__ == "__main__":

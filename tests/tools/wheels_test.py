@@ -16,6 +16,7 @@ from compiler_gym.util.runfiles_path import runfiles_path
 from tests.effort import IS_LONG
 from tests.processes import run_interpreter
 from tools import archives, check_wheel, third_party, wheels
+from tools.target_system import THIS_SYSTEM
 
 PROJECT = """
 [build-system]
@@ -59,7 +60,7 @@ def pack(folder, names):
     tree = folder / "tree"
     wheels.stage(files, tree)
     (tree / "pyproject.toml").write_text(PROJECT)
-    output = folder / f"small-1.2.3-py3-none-{wheels.PLATFORM}.whl"
+    output = folder / f"small-1.2.3-py3-none-{THIS_SYSTEM.platform}.whl"
     wheels.build(tree, output, bill="{}")
     return output.read_bytes()
 
@@ -77,8 +78,8 @@ def test_same_files_make_the_same_bytes(tmp_path):
 
 def test_program_that_old_systems_cannot_load(tmp_path, monkeypatch):
     """The tag is checked, whatever was done before to make the programs fit it."""
-    monkeypatch.setattr(wheels, "adapt_programs", lambda folder, libraries: None)
-    with pytest.raises(SystemExit, match=f"{wheels.PLATFORM}.*too-recent versioned symbols"):
+    monkeypatch.setattr(wheels, "adapt_programs", lambda *_: None)
+    with pytest.raises(SystemExit, match=f"{THIS_SYSTEM.platform}.*too-recent versioned symbols"):
         pack(tmp_path / "new", ["__init__.py"])
 
 
@@ -145,7 +146,7 @@ def test_bill_of_materials_lists_all_linked_libraries(main_wheel):
 def test_auditwheel_confirms_the_tag(main_wheel):
     command = [sys.executable, "-m", "auditwheel", "show", main_wheel]
     shown = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    assert f'following platform tag: "{wheels.PLATFORM}"' in " ".join(shown.split())
+    assert f'following platform tag: "{THIS_SYSTEM.platform}"' in " ".join(shown.split())
 
 
 def test_packages_of_files(tmp_path):

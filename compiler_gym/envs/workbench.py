@@ -338,11 +338,13 @@ class _Kept(Generic[_State]):
 
     Attributes:
         state: The state.
+        weight: Its weight.
         lock: Held while the environment is used.
         users: The number of threads that use the state.
     """
 
     state: _State
+    weight: int
     lock: threading.Lock = field(default_factory=threading.Lock)
     users: int = 0
 
@@ -355,7 +357,7 @@ class KeptStates(Generic[_Key, _State]):
 
     Args:
         limit: The maximum of the total weight.
-        weight: Returns the weight of a state; by default 1.
+        weight: Returns the weight of a state, which does not change; by default 1.
     """
 
     def __init__(self, limit: int, weight: Callable[[_State], int] = lambda state: 1):
@@ -363,6 +365,7 @@ class KeptStates(Generic[_Key, _State]):
         self._weight = weight
         self._lock = threading.Lock()
         self._kept: OrderedDict[_Key, _Kept[_State]] = OrderedDict()
+        self._total = 0  # The weight of these.
         # For each state that is being made, a lock and the number of threads that use it.
         self._locks: dict[_Key, tuple[threading.Lock, int]] = {}
 
@@ -374,18 +377,13 @@ class KeptStates(Generic[_Key, _State]):
     def clear(self) -> None:
         """Drops all states."""
         with self._lock:
-            dropped = [*self._kept.values()]
-            self._kept.clear()
+            dropped = [self._take(key) for key in [*self._kept]]
         for each in dropped:
             each.state.env.close()
 
     def add(self, key: _Key, state: _State) -> None:
         """Adds a state. Another one with this key is dropped."""
-        with self._lock:
-            before = self._kept.pop(key, None)
-            self._kept[key] = _Kept(state)
-        if before is not None:
-            before.state.env.close()
+        self._put(key, _Kept(state, self._weight(state)))
         self._drop_excess()
 
     def get(self, key: _Key, make: Callable[[], _State]) -> _State:
@@ -440,9 +438,9 @@ class KeptStates(Generic[_Key, _State]):
             with self._making(key):
                 kept = self._find(key)
                 if kept is None:
-                    kept = _Kept(make(), users=1)
-                    with self._lock:
-                        self._kept[key] = kept
+                    state = make()
+                    kept = _Kept(state, self._weight(state), users=1)
+                    self._put(key, kept)
         try:
             yield kept
         finally:
@@ -481,16 +479,28 @@ class KeptStates(Generic[_Key, _State]):
         """Drops a state whose session has died. The next request for it makes another session."""
         with self._lock:
             if self._kept.get(key) is kept:
-                del self._kept[key]
+                self._take(key)
         kept.state.env.close()
 
     def _drop_excess(self) -> None:
         dropped = []
         with self._lock:
-            excess = sum(self._weight(each.state) for each in self._kept.values()) - self._limit
-            for key, each in [*self._kept.items()] if excess > 0 else ():
-                if excess > 0 and not each.users:
-                    excess -= self._weight(each.state)
-                    dropped.append(self._kept.pop(key))
+            for key in [*self._kept] if self._total > self._limit else ():
+                if self._total > self._limit and not self._kept[key].users:
+                    dropped.append(self._take(key))
         for each in dropped:
             each.state.env.close()
+
+    def _put(self, key: _Key, kept: _Kept[_State]) -> None:
+        with self._lock:
+            before = self._take(key) if key in self._kept else None
+            self._kept[key] = kept
+            self._total += kept.weight
+        if before is not None:
+            before.state.env.close()
+
+    def _take(self, key: _Key) -> _Kept[_State]:
+        """Takes a state out, with the lock held."""
+        kept = self._kept.pop(key)
+        self._total -= kept.weight
+        return kept

@@ -76,7 +76,9 @@ class Diagnostic(_Message):
 class Problem(_Message):
     """The body of every error."""
 
-    kind: Literal["input", "program", "unknown program", "pass", "limit", "access", "internal"]
+    kind: Literal[
+        "input", "program", "unknown program", "pass", "limit", "access", "service", "internal"
+    ]
     message: str
     diagnostics: list[Diagnostic] = []
 
@@ -88,6 +90,7 @@ STATUS = {
     "pass": 422,
     "limit": 429,
     "access": 403,
+    "service": 503,
     "internal": 500,
 }
 """The HTTP status of each kind of problem."""

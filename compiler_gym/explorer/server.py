@@ -24,6 +24,7 @@ from starlette.websockets import WebSocketDisconnect
 
 from compiler_gym.envs.workbench import COSTS
 from compiler_gym.errors import EnvironmentNotSupported, ServiceError
+from compiler_gym.errors.service_errors import BLAME_NO_ACTION
 from compiler_gym.explorer import jobs, messages
 from compiler_gym.explorer.access import guarded
 from compiler_gym.explorer.exports import export
@@ -135,7 +136,7 @@ def _add_errors(app: FastAPI) -> None:
 
     @app.exception_handler(ServiceError)
     async def service_error(request: Request, error: ServiceError) -> Response:
-        return answer(ExplorerError("pass", str(error).partition("\n")[0]))
+        return answer(_of_service(error))
 
     @app.exception_handler(EnvironmentNotSupported)
     async def not_supported(request: Request, error: EnvironmentNotSupported) -> Response:
@@ -215,13 +216,19 @@ async def _fail(socket: WebSocket, error: Exception) -> None:
         await socket.send_text(failed.model_dump_json())
 
 
+def _of_service(error: ServiceError) -> ExplorerError:
+    """Returns what the page is told of an error. Not every one is the fault of a pass."""
+    kind = "service" if type(error).__name__ in BLAME_NO_ACTION else "pass"
+    return ExplorerError(kind, str(error).partition("\n")[0])
+
+
 def _problem(error: Exception) -> messages.Problem:
     if isinstance(error, ExplorerError):
         return error.problem
     if isinstance(error, ValidationError):
         return _invalid(error.errors()).problem
     if isinstance(error, ServiceError):
-        return ExplorerError("pass", str(error).partition("\n")[0]).problem
+        return _of_service(error).problem
     _logger.error("a job failed", exc_info=error)
     return ExplorerError("internal", "The server failed; its log says why").problem
 

@@ -18,6 +18,7 @@ from websockets.sync.client import connect
 from compiler_gym.cli.explore import explore
 from compiler_gym.envs.llvm import LlvmEnv
 from compiler_gym.envs.workbench import Sessions
+from compiler_gym.errors import SessionLost
 from compiler_gym.explorer import server
 from compiler_gym.explorer.access import guarded
 from compiler_gym.explorer.limits import LOCAL, PUBLIC
@@ -294,6 +295,15 @@ def test_states_are_made_again_when_their_sessions_were_killed():
         assert client.call("path", state) == before
         assert client.call("path", level) == of_level
         assert client.call("metrics", state)["instructions"]
+
+
+def test_a_lost_session_is_no_fault_of_a_pass(client, monkeypatch):
+    def lose(*_):
+        raise SessionLost("The session has ended")
+
+    state = {"program": client.paste("int f(void) { return 2026; }\n"), "actions": [SROA]}
+    monkeypatch.setattr(client.bench, "step", lose)
+    assert client.call("path", state, code=503)["kind"] == "service"
 
 
 def test_a_slow_state_does_not_delay_others_of_its_program(client, monkeypatch):

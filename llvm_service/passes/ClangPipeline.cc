@@ -32,6 +32,9 @@ llvm::PipelineTuningOptions tuningOf(ClangLevel level) {
   tuning.LoopInterleaving = isFast;
   tuning.SLPVectorization = isFast;
   tuning.LoopVectorization = isFast && level.size < 2;
+#if LLVM_VERSION_MAJOR >= 23  // opt interchanges loops since then, and clang does not.
+  tuning.LoopInterchange = false;
+#endif
   return tuning;
 }
 

@@ -5,6 +5,7 @@ from compiler_gym.envs.llvm.benchmarks.bitcode import (
     UnableToParseHostCompilerOutput,
     get_system_library_flags,
 )
+from compiler_gym.util import llvm_tools
 
 
 def write_compiler(path, script):
@@ -23,7 +24,7 @@ def test_search_list(tmp_path):
 
 
 def test_real_compiler():
-    flags = get_system_library_flags("clang-22")
+    flags = get_system_library_flags(str(llvm_tools.clang_path()))
     assert flags[::2] == ["-isystem"] * (len(flags) // 2)
     assert "/usr/include" in flags
 

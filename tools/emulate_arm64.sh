@@ -41,7 +41,7 @@ make_root() {
   mkdir -p "$root"/{proc,sys,dev,tmp,run,root}
   for copy in "${copies[@]}"; do
     mkdir -p "$(dirname "$root${copy#*:}")"
-    cp -rL "${copy%%:*}" "$root${copy#*:}"
+    cp -rLT "${copy%%:*}" "$root${copy#*:}"
   done
   cat > "$root/start" << EOF
 #!/bin/sh
@@ -55,6 +55,8 @@ busybox mount -t tmpfs shm /dev/shm
 busybox mount -t tmpfs tmp /tmp
 ln -sfn /proc/self/fd /dev/fd
 busybox ip link set lo up
+# As with systemd: the kernel's own limit is lower.
+ulimit -n 524288
 stty -onlcr
 cd /root
 $(printf '%q ' "$@")

@@ -7,6 +7,7 @@
 #   tools/test_install.sh container                               # the steps of the Containerfile
 #   tools/test_install.sh devcontainer                            # those of .devcontainer/Containerfile
 #   tools/test_install.sh openenv                                 # those of OpenEnv's Dockerfile
+#   tools/test_install.sh arm64                                   # on the machine of emulate_arm64.sh
 #
 # The system is made by debootstrap in a folder of its own, which takes root. It has no compiler and
 # no header of C, and gets none. Every command is printed before it runs, so the output is the record.
@@ -15,6 +16,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 suite=${1:?usage: tools/test_install.sh SUITE, e.g. trixie}
 wheels=${WHEELS:-bazel-bin}
+emulated= tag=manylinux*x86_64
 containerfile= recipe=
 [ "$suite" != openenv ] || { recipe=compiler_gym/openenv/space/Dockerfile suite=trixie; }
 [ "$suite" != container ] || { suite=bookworm wheels=${WHEELS:-bazel-bin/release} containerfile=$wheels/Containerfile; }
@@ -25,16 +27,20 @@ case $suite in
   jammy | noble | resolute) mirror=${MIRROR:-http://archive.ubuntu.com/ubuntu} script=/usr/share/debootstrap/scripts/gutsy ;;
   *) mirror=${MIRROR:-$debian} script= ;;
 esac
+if [ "$suite" = arm64 ]; then
+  emulated=y
+  tag=manylinux_2_31_aarch64
+fi
 # Kept for the next time: bare systems by their suites.
 base=${BASES:-/var/tmp/compiler_gym-bases}/$suite
 
 say() { printf '\n\033[1m%s\033[0m\n' "test_install: $*"; }
 fail() { echo "test_install: $*" >&2; exit 1; }
-[ "$(id -u)" = 0 ] || fail "expected root, which debootstrap and chroot need"
-[ "$containerfile" = .devcontainer/Containerfile ] || compgen -G "$wheels/compiler_gym-*manylinux*.whl" > /dev/null ||
-  fail "expected wheels in $wheels; try bazel build //:wheel //:clang_wheel //:mlir_wheel"
+[ -n "$emulated" ] || [ "$(id -u)" = 0 ] || fail "expected root, which debootstrap and chroot need"
+[ "$containerfile" = .devcontainer/Containerfile ] || compgen -G "$wheels/compiler_gym-*$tag.whl" > /dev/null ||
+  fail "expected wheels for $tag in $wheels; try bazel build //:wheel //:clang_wheel //:mlir_wheel"
 
-if [ ! -e "$base.made" ]; then
+if [ -z "$emulated" ] && [ ! -e "$base.made" ]; then
   say "making $suite from $mirror"
   mkdir -p "$(dirname "$base")"
   rm -rf --one-file-system "$base"
@@ -50,23 +56,39 @@ clean_up() {
   rm -rf --one-file-system "$run"
 }
 trap clean_up EXIT
-cp -a "$base/." "$run/"
-for name in proc dev dev/pts dev/shm; do mkdir -p "$run/$name" && mount --bind "/$name" "$run/$name"; done
-mkdir "$run/pip-cache"
-[ -z "${PIP_CACHE:-}" ] || mount --bind "$PIP_CACHE" "$run/pip-cache"
-# How this machine reaches the package index.
-install -D /etc/ssl/certs/ca-certificates.crt "$run/etc/ssl/certs/ca-certificates.crt"
-cp /etc/resolv.conf /etc/hosts "$run/etc/"
-for file in /etc/pip.conf "$HOME/.config/pip/pip.conf"; do
-  [ ! -e "$file" ] || install -D "$file" "$run$file"
-done
-python=python3
-if [ -n "${PYTHON:-}" ]; then
-  mkdir -p "$run$PYTHON" && cp -a "$PYTHON/." "$run$PYTHON/"
-  python=$PYTHON/bin/python3
-fi
-mkdir "$run/wheels"
-cp "$wheels"/compiler_gym*manylinux*.whl "$run/wheels/" 2>/dev/null || [ -n "$containerfile" ]
+# Makes a copy of the bare system.
+make_system() {
+  local name file
+  cp -a "$base/." "$run/"
+  for name in proc dev dev/pts dev/shm; do mkdir -p "$run/$name" && mount --bind "/$name" "$run/$name"; done
+  mkdir "$run/pip-cache"
+  [ -z "${PIP_CACHE:-}" ] || mount --bind "$PIP_CACHE" "$run/pip-cache"
+  # How this machine reaches the package index.
+  install -D /etc/ssl/certs/ca-certificates.crt "$run/etc/ssl/certs/ca-certificates.crt"
+  cp /etc/resolv.conf /etc/hosts "$run/etc/"
+  for file in /etc/pip.conf "$HOME/.config/pip/pip.conf"; do
+    [ ! -e "$file" ] || install -D "$file" "$run$file"
+  done
+  [ -z "${PYTHON:-}" ] || { mkdir -p "$run$PYTHON" && cp -a "$PYTHON/." "$run$PYTHON/"; }
+}
+
+# Downloads what the wheels need, because the emulated machine has no network.
+download_for_arm64() {
+  local python
+  python=$(sed -n '/^Package: python3$/,/^$/s/^Version: \([0-9]*\.[0-9]*\).*/\1/p' .sysroot-arm64/var/lib/dpkg/status)
+  say "downloading what the wheels need with Python $python"
+  .venv/bin/python3 -m pip download --quiet --disable-pip-version-check --only-binary=:all: \
+    --platform $tag --platform manylinux_2_28_aarch64 --platform manylinux2014_aarch64 \
+    --python-version "$python" --find-links "$wheels" --dest "$run/wheels" \
+    "compiler_gym[clang,mlir] @ file://$(realpath "$wheels"/compiler_gym-*$tag.whl)"
+}
+
+mkdir -p "$run/root"
+[ -n "$emulated" ] || make_system
+mkdir -p "$run/wheels"
+cp "$wheels"/compiler_gym*$tag.whl "$run/wheels/" 2>/dev/null || [ -n "$containerfile" ]
+[ -z "$emulated" ] || download_for_arm64
+python=${PYTHON:+$PYTHON/bin/}python3
 cp compiler_gym/data/kernels-v0/sha256/program.c "$run/root/sha256.c"
 cat > "$run/root/scale.c" <<'END'
 int sum(const int *numbers, int count) {
@@ -106,7 +128,12 @@ END
 awk '/^```python/ { inside = 1; next } /^```/ { if (inside) exit } inside' README.md > "$run/root/ten_lines.py"
 
 mapfile -t settings < <(env | grep -E '^(PIP_[A-Z_]*|SSL_CERT[A-Z_]*|REQUESTS_CA_BUNDLE|HTTPS?_PROXY|https?_proxy|NO_PROXY|no_proxy)=' | grep -v '^PIP_CACHE=\|^PIP_FIND_LINKS=' || true)
+# Runs a command in the system, or adds it to those that the emulated machine will run.
 inside() {
+  if [ -n "$emulated" ]; then
+    printf 'echo; echo %q; %s || exit\n' "\$ $*" "(${*/#pip install/pip install --no-index})" >> "$run/root/steps.sh"
+    return
+  fi
   say "$ $*"
   env -i HOME=/root TERM=dumb LANG=C.UTF-8 PATH=/root/venv/bin:/usr/sbin:/usr/bin:/sbin:/bin \
     PIP_CACHE_DIR=/pip-cache PIP_ROOT_USER_ACTION=ignore DEBIAN_FRONTEND=noninteractive \
@@ -189,10 +216,14 @@ inside "compiler-gym optimize sha256.c --evaluations 20 -o sha256.o --check 'cla
 inside "compiler-gym optimize sha256.c --evaluations 5 -o sha256.o --objective linked"
 inside "compiler-gym search ./scale.c --seconds 5"
 inside "python3 results.py && compiler-gym validate results.csv"
-say "C++, whose library no Python package has, fails with the command that installs it"
+[ -n "$emulated" ] || say "C++, whose library no Python package has, fails with the command that installs it"
 inside "! compiler-gym optimize words.cc -o words.o"
 if [ -n "${SB3:-}" ]; then
   inside "pip install --quiet --find-links /wheels 'compiler_gym[sb3]'"
   inside "python3 ppo.py"
+fi
+if [ -n "$emulated" ]; then
+  sed -i '1i export PATH=/root/venv/bin:$PATH TERM=dumb' "$run/root/steps.sh"
+  tools/emulate_arm64.sh --copy "$run/root:/root" --copy "$run/wheels:/wheels" bash /root/steps.sh
 fi
 say "$suite: everything works"

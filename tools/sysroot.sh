@@ -22,7 +22,10 @@ packages=(
   libzstd-dev
 )
 # What is emulated: a kernel, a shell, and Python.
-packages+=(bash busybox-static coreutils dash findutils grep linux-image-cloud-arm64 "llvm-$llvm_version" python3 python3-venv)
+packages+=(
+  bash busybox-static coreutils dash findutils grep libc-bin linux-image-cloud-arm64 "llvm-$llvm_version"
+  python3 python3-venv sed
+)
 
 fail() { echo "sysroot: $*" >&2; exit 1; }
 command -v apt-get > /dev/null || fail "this script unpacks Debian packages, and there is no apt-get here"

@@ -202,6 +202,8 @@ END
   exit
 fi
 
+# What tools/sysroot.sh unpacks for tests has an LLVM.
+[ -z "$emulated" ] || inside "rm -r /usr/lib/llvm-*"
 inside "grep PRETTY /etc/os-release; ldd --version | head -n 1; $python --version; ! command -v cc clang gcc"
 inside "$python -m venv venv"
 inside "pip install --quiet --find-links /wheels compiler_gym"

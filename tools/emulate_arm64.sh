@@ -41,7 +41,8 @@ make_root() {
   mkdir -p "$root"/{proc,sys,dev,tmp,run,root}
   for copy in "${copies[@]}"; do
     mkdir -p "$(dirname "$root${copy#*:}")"
-    cp -rLT "${copy%%:*}" "$root${copy#*:}"
+    # A file of the sysroot and its copy are one, and only the copy may change.
+    cp -rLT --remove-destination "${copy%%:*}" "$root${copy#*:}"
   done
   cat > "$root/start" << EOF
 #!/bin/sh

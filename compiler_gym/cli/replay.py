@@ -96,19 +96,12 @@ def _check_suffix(path: Path | None) -> None:
 
 
 def _replay_state(env: "CompilerEnv", state: "CompilerEnvState") -> list[dict[str, Any]]:
+    from compiler_gym.service.environment.episode import naming_other_version
+
     with working_on(f"playing {state.benchmark}"):
         env.reset(benchmark=state.benchmark)
-        try:
+        with naming_other_version(env, state):
             return list(played(env, env.commandline_to_actions(state.commandline)))
-        except ValueError as error:
-            other = _made_by_another(env, state)
-            if not other:
-                raise
-            raise ValueError(f"{other}: {error}") from error
-
-
-def _made_by_another(env: "CompilerEnv", state: "CompilerEnvState") -> str:
-    return state.made_by_another(env.state.compiler_version or "")
 
 
 def played(env: "CompilerEnv", actions: Iterable[int]) -> Iterator[dict[str, Any]]:
@@ -145,6 +138,8 @@ def print_replay(
         rows: The rows of :func:`played`.
         state: The state, whose reward is compared.
     """
+    from compiler_gym.service.environment.episode import made_by_another
+
     reward_name = f": {env.reward_space.name}" if env.reward_space else ""
     print_table(rows, f"{env.benchmark}{reward_name}")
     changed = sum(row["changed"] for row in rows)
@@ -152,6 +147,6 @@ def print_replay(
     print_line(f"{plural(len(rows), 'step')}, {changed} of which changed the program{reward}")
     if state is not None and state.has_reward and state != env.state:
         print_line(f"The reward of the state was another: {state.reward:.4f}")
-    if state is not None and (text := _made_by_another(env, state)):
+    if state is not None and (text := made_by_another(env, state)):
         print_line(f"{text}: results may differ")
     print_line()

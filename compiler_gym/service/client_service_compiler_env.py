@@ -15,9 +15,15 @@ from compiler_gym.compiler_env_state import CompilerEnvState
 from compiler_gym.datasets import AnyBenchmark, Benchmark, Dataset, Datasets
 from compiler_gym.envs.compiler_env import UNCHANGED, StepResult
 from compiler_gym.envs.running_step import RunningStep
-from compiler_gym.errors.service_errors import NoEpisode, ServiceError
+from compiler_gym.errors.service_errors import NoEpisode
 from compiler_gym.service.connection import CompilerGymServiceConnection
-from compiler_gym.service.environment.episode import Episode, replay_state, validate_by_replay
+from compiler_gym.service.environment.episode import (
+    Episode,
+    known_compiler_version,
+    made_by_another,
+    replay_state,
+    validate_by_replay,
+)
 from compiler_gym.service.environment.episode_runner import (
     EpisodeRunner,
     RunResult,
@@ -289,15 +295,8 @@ class ClientServiceCompilerEnv(EnvironmentSettings):
             commandline=self.commandline(),
             walltime=episode.walltime,
             reward=episode.reward,
-            compiler_version=self._known_compiler_version(),
+            compiler_version=known_compiler_version(self),
         )
-
-    def _known_compiler_version(self) -> str | None:
-        """Returns the first line of the version, None if the service has none, or has ended."""
-        try:
-            return self.compiler_version.partition("\n")[0] or None
-        except (ServiceError, OSError):
-            return None
 
     def _benchmark_of(self, state: CompilerEnvState) -> Benchmark | str:
         """Returns the benchmark of a state. Users' own benchmarks are not in a dataset."""
@@ -315,7 +314,7 @@ class ClientServiceCompilerEnv(EnvironmentSettings):
             warnings.warn(
                 f"Applying a state of {state.benchmark} to an episode of {benchmark}", stacklevel=2
             )
-        if text := state.made_by_another(self._known_compiler_version() or ""):
+        if text := made_by_another(self, state):
             warnings.warn(f"{text}, and may lead elsewhere: {state}", stacklevel=2)
         replay_state(self, state)
 

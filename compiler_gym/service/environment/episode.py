@@ -8,7 +8,7 @@ applies them step by step.
 import math
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -192,18 +192,37 @@ def replay_state(env: CompilerEnv, state: CompilerEnvState) -> None:
     Raises:
         ValueError: If the actions are not valid, or the episode ends before all are applied.
     """
-    try:
+    with naming_other_version(env, state):
         _replay_actions(env, state)
+
+
+@contextmanager
+def naming_other_version(env: CompilerEnv, state: CompilerEnvState) -> Iterator[None]:
+    """Lets errors say so if another version of the compiler made the state.
+
+    Raises:
+        ValueError: As in the ``with`` block.
+    """
+    try:
+        yield
     except ValueError as error:
-        other = _made_by_another(env, state)
+        other = made_by_another(env, state)
         if not other:
             raise
         raise ValueError(f"{other}: {error}") from error
 
 
-def _made_by_another(env: CompilerEnv, state: CompilerEnvState) -> str:
+def made_by_another(env: CompilerEnv, state: CompilerEnvState) -> str:
     """Returns text that says so if another version of the compiler made the state, else ""."""
-    return state.made_by_another(env.compiler_version.partition("\n")[0])
+    return state.made_by_another(known_compiler_version(env) or "")
+
+
+def known_compiler_version(env: CompilerEnv) -> str | None:
+    """Returns the first line of the version, None if the service has none, or has ended."""
+    try:
+        return env.compiler_version.partition("\n")[0] or None
+    except (ServiceError, OSError):
+        return None
 
 
 def _replay_actions(env: CompilerEnv, state: CompilerEnvState) -> None:
@@ -253,7 +272,7 @@ def _replay(
         # Without the version, about which users are only told if the result is another.
         env.apply(state.model_copy(update={"compiler_version": None}))
     except ValueError as error:
-        other = _made_by_another(env, state)
+        other = made_by_another(env, state)
         details = {"details": f"{other}: {error}" if other else str(error)}
         return {
             "actions_replay_failed": True,
@@ -273,7 +292,7 @@ def _check_reward(env: CompilerEnv, state: CompilerEnvState) -> dict[str, Any]:
         rel_tol=_REWARD_RELATIVE_TOLERANCE,
         abs_tol=_REWARD_ABSOLUTE_TOLERANCE,
     )
-    kind = _made_by_another(env, state) or "Reward differs"
+    kind = made_by_another(env, state) or "Reward differs"
     details = {
         "reward_space": env.reward_space.name,
         "expected_reward": state.reward,

@@ -290,6 +290,8 @@ NEW_CXX_PROGRAM = r"""
 using Size = std::size_t;
 void replaceByOwnPart(std::string *, char *, Size, const char *, Size, Size) __asm__(
     "_ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE15_M_replace_coldEPcmPKcmm");
+void replaceByOwnWidePart(std::wstring *, wchar_t *, Size, const wchar_t *, Size, Size) __asm__(
+    "_ZNSt7__cxx1112basic_stringIwSt11char_traitsIwESaIwEE15_M_replace_coldEPwmPKwmm");
 void initStreams() __asm__("_ZSt21ios_base_library_initv");
 [[noreturn]] void terminateBy(_Unwind_Exception *) __asm__("__cxa_call_terminate");
 // Without <iostream>, as its older versions would make the stream in this program.
@@ -300,6 +302,13 @@ std::string replaced(Size at, Size size, Size from, Size newSize) {
   std::string ignored;
   replaceByOwnPart(&ignored, text + at, size, text + from, newSize, 10 - at - size);
   return std::string(text, 10 - size + newSize);
+}
+
+std::wstring replacedWide(Size at, Size size, Size from, Size newSize) {
+  wchar_t text[32] = L"0123456789";
+  std::wstring ignored;
+  replaceByOwnWidePart(&ignored, text + at, size, text + from, newSize, 10 - at - size);
+  return std::wstring(text, 10 - size + newSize);
 }
 
 struct Global {
@@ -326,6 +335,8 @@ int main() {
           const std::string expected =
               digits.substr(0, at) + digits.substr(from, newSize) + digits.substr(at + size);
           assert(replaced(at, size, from, newSize) == expected);
+          const std::wstring wide(expected.begin(), expected.end());
+          assert(replacedWide(at, size, from, newSize) == wide);
         }
   std::set_terminate(handle);
   const std::exception_ptr kept = std::make_exception_ptr(7);

@@ -21,6 +21,15 @@
 
 namespace {
 
+// The string has room for the result. Its end, of so many characters, comes after the new part.
+template <typename Character>
+void replacePart(Character* part, std::size_t size, const Character* text, std::size_t newSize,
+                 std::size_t sizeOfEnd) {
+  const std::basic_string<Character> copy(text, newSize);
+  std::memmove(part + newSize, part + size, sizeOfEnd * sizeof(Character));
+  std::memcpy(part, copy.data(), newSize * sizeof(Character));
+}
+
 // All versions of libstdc++ have this before an exception: __cxa_refcounted_exception.
 struct Header {
   int references;
@@ -94,16 +103,21 @@ bool waitUntilSteady(void*, unsigned* word, unsigned value, bool hasTimeout,
 void initStreams() __asm__("_ZSt21ios_base_library_initv");
 void initStreams() {}
 
-// GCC 13: std::string::_M_replace_cold(), which replaces a part of a string by another part of it.
-// The string has room for the result. Its end, of so many characters, comes after the new part.
+// GCC 13: _M_replace_cold() of std::string and std::wstring, which replaces a part of a string by
+// another part of it.
 void replaceByOwnPart(std::string*, char* part, std::size_t size, const char* text,
                       std::size_t newSize, std::size_t sizeOfEnd) __asm__(
     "_ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE15_M_replace_coldEPcmPKcmm");
 void replaceByOwnPart(std::string*, char* part, std::size_t size, const char* text,
                       std::size_t newSize, std::size_t sizeOfEnd) {
-  const std::string copy(text, newSize);
-  std::memmove(part + newSize, part + size, sizeOfEnd);
-  std::memcpy(part, copy.data(), newSize);
+  replacePart(part, size, text, newSize, sizeOfEnd);
+}
+void replaceByOwnWidePart(std::wstring*, wchar_t* part, std::size_t size, const wchar_t* text,
+                          std::size_t newSize, std::size_t sizeOfEnd) __asm__(
+    "_ZNSt7__cxx1112basic_stringIwSt11char_traitsIwESaIwEE15_M_replace_coldEPwmPKwmm");
+void replaceByOwnWidePart(std::wstring*, wchar_t* part, std::size_t size, const wchar_t* text,
+                          std::size_t newSize, std::size_t sizeOfEnd) {
+  replacePart(part, size, text, newSize, sizeOfEnd);
 }
 
 // GCC 14: the end of a program whose exception leaves a function that is noexcept.

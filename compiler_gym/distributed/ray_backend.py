@@ -18,6 +18,7 @@ from compiler_gym.distributed.backend import Backend, Handle, Lost, PoolError
 from compiler_gym.distributed.optional import require
 from compiler_gym.distributed.task import Reply, Task
 from compiler_gym.distributed.worker import Worker
+from compiler_gym.util.llvm_engines import VERSION_VARIABLE, asked_version
 from compiler_gym.util.processors import processors
 
 LOCAL = "local"
@@ -65,10 +66,16 @@ class RayWorker(Worker):
     """A worker that gets data as arguments of its own, which Ray reads from the object store.
 
     Its log, ``compiler_gym-PID.log`` beside Ray's logs of the node, names each task that begins.
+
+    Args:
+        llvm_version: The version of LLVM that the process of the pool asks for; None for the
+            default. Ray gives workers the variables of its node.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, llvm_version: int | None) -> None:
         super().__init__()
+        if llvm_version is not None:
+            os.environ[VERSION_VARIABLE] = str(llvm_version)
         log = logging.getLogger(Worker.__module__)
         log.setLevel(logging.INFO)
         # Ray reads what goes to stderr again, and sends it to the head.
@@ -155,7 +162,7 @@ class RayBackend(Backend):
 
     @override
     def start(self) -> _RayHandle:
-        handle = _RayHandle(self, self._actor_class.remote())
+        handle = _RayHandle(self, self._actor_class.remote(asked_version()))
         self._handles.add(handle)
         return handle
 

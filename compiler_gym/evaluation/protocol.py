@@ -21,6 +21,7 @@ from compiler_gym.envs.compiler_env import CompilerEnv
 from compiler_gym.errors import BenchmarkInitError, ServiceError
 from compiler_gym.evaluation.result import Evaluation
 from compiler_gym.evaluation.rows import EPISODE_STEPS, EvaluationRow, output_of
+from compiler_gym.service.environment.episode import known_compiler_version
 
 # Forms of policies that can be evaluated, and how each is loaded from a name or a file.
 
@@ -251,7 +252,8 @@ def evaluate(
                 failed[program] = str(error)
             else:
                 rows += episodes
-    return Evaluation(env_id, *names, tuple(rows), failed)
+        version = known_compiler_version(compiler_env)
+    return Evaluation(env_id, *names, tuple(rows), failed, version)
 
 
 def random_seed(seed: int, program: str) -> int:

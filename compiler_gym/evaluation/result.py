@@ -26,6 +26,7 @@ class Comparison:
         better: The number of programs for which the first is better.
         worse: The number for which it is worse.
         programs: The number of all programs.
+        compilers: The versions of the two compilers, if they are known and differ.
     """
 
     ratio: float
@@ -33,6 +34,7 @@ class Comparison:
     better: int
     worse: int
     programs: int
+    compilers: tuple[str, ...] = ()
 
     @property
     def is_significant(self) -> bool:
@@ -47,6 +49,7 @@ class Comparison:
         return (
             f"{self.ratio:.1%}{bounds} of the other's cost: {verdict}; better for "
             f"{self.better} of {self.programs} programs, worse for {self.worse}"
+            + (f"; compilers {' and '.join(self.compilers)}" if self.compilers else "")
         )
 
 
@@ -66,6 +69,7 @@ class Evaluation:
         baseline: The name of the baseline's cost.
         rows: One for each program and seed.
         failed: Why there is no row, by program: it cannot be compiled, or its episode failed.
+        compiler_version: The version of the compiler; None if it is not known.
     """
 
     env_id: str
@@ -73,6 +77,7 @@ class Evaluation:
     baseline: str
     rows: tuple[EvaluationRow, ...]
     failed: Mapping[str, str] = field(default_factory=dict)
+    compiler_version: str | None = None
 
     @cached_property
     def counted(self) -> tuple[EvaluationRow, ...]:
@@ -195,6 +200,7 @@ class Evaluation:
                 + (f"{len(only)} that only one has, such as {only[0]}" if only else "none")
             )
         differences = {program: ours[program] - theirs[program] for program in ours}
+        versions = [str(each.compiler_version) for each in (self, other) if each.compiler_version]
         groups = defaultdict(list)
         for program, difference in differences.items():
             groups[package_of(program)].append(difference)
@@ -204,6 +210,7 @@ class Evaluation:
             better=sum(each < 0 for each in differences.values()),
             worse=sum(each > 0 for each in differences.values()),
             programs=len(differences),
+            compilers=tuple(versions) if len(set(versions)) > 1 else (),
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -212,6 +219,7 @@ class Evaluation:
             "env": self.env_id,
             "cost": self.cost,
             "baseline": self.baseline,
+            "compiler_version": self.compiler_version,
             "final": self.final,
             "best": self.best,
             "interval": self.interval(),
@@ -242,7 +250,8 @@ class Evaluation:
             rows = tuple(
                 EvaluationRow(**{**row, "actions": tuple(row["actions"])}) for row in data["rows"]
             )
-            return cls(data["env"], data["cost"], data["baseline"], rows, data["failed"])
+            names = data["env"], data["cost"], data["baseline"]
+            return cls(*names, rows, data["failed"], data.get("compiler_version"))
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"expected a saved evaluation, got {path}: {error}") from error
 

@@ -46,6 +46,7 @@ from compiler_gym.errors import BenchmarkInitError, DatasetInitError, DownloadFa
 from compiler_gym.evaluation.result import Evaluation
 from compiler_gym.evaluation.rows import EvaluationRow
 from compiler_gym.leaderboard.episodes import Policy, PolicyEpisode, pickled, play
+from compiler_gym.service.environment.episode import known_compiler_version
 from compiler_gym.util.interrupts import INTERRUPTED
 from compiler_gym.util.registration import make
 from compiler_gym.util.shell_format import plural
@@ -237,7 +238,8 @@ def compared_with_baseline(
                 EvaluationRow(state.benchmark, number, unoptimised, baseline, final, final, ())
             )
         names = reward.cost_function, reward.baseline_cost_function
-        return Evaluation("llvm-ic-v0", *names, tuple(rows))
+        version = known_compiler_version(env)
+        return Evaluation("llvm-ic-v0", *names, tuple(rows), compiler_version=version)
 
 
 flags.DEFINE_string(

@@ -23,7 +23,8 @@ from compiler_gym.distributed.ray_backend import RayBackend
 from compiler_gym.distributed.rows import fingerprint, read_table, schema_of
 from compiler_gym.leaderboard.llvm_instcount import evaluate_on_pool, read_results
 from compiler_gym.tuning.policy_training.laboratory import Laboratory
-from tests.distributed.tasks import Deadly, Failing, Square, WhoAmI
+from compiler_gym.util.llvm_engines import VERSION_VARIABLE
+from tests.distributed.tasks import AskedVersion, Deadly, Failing, Square, WhoAmI
 from tests.effort import IS_LONG, effort
 
 _EPISODES = effort(60, 2000)
@@ -65,6 +66,15 @@ def test_each_task_has_one_outcome(cluster):
     assert found[Failing(1, True)].error == "ValueError: number 1"
     assert found[Deadly(7)].error.startswith("Actor")
     assert found[Deadly(7)].tries == 2
+
+
+@pytest.mark.parametrize("version", [None, 23])
+def test_nodes_use_the_llvm_of_the_command(cluster, monkeypatch, version):
+    if version is not None:
+        monkeypatch.setenv(VERSION_VARIABLE, str(version))
+    with open_pool("auto") as pool:
+        (outcome,) = pool.run([Job(AskedVersion(0))])
+    assert outcome.value == version
 
 
 def test_the_log_of_a_task_is_found_by_its_name(cluster):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from compiler_gym.distributed.task import name_of
+from compiler_gym.util.llvm_engines import asked_version
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,14 @@ class Deadly(Square):
                 Path(self.mark).touch()
             os.kill(os.getpid(), signal.SIGKILL)
         return self.number**2
+
+
+@dataclass(frozen=True)
+class AskedVersion(Square):
+    """Returns the version of LLVM that is asked for."""
+
+    def run(self, worker):
+        return asked_version()
 
 
 @dataclass(frozen=True)

@@ -42,6 +42,7 @@ def test_function(env):
     assert row.actions == tuple(number_of(env, name) for name in PASSES)
     assert (row.stopped, seen) == ("", [(56,)] * len(PASSES))
     assert result.final == row.final_ratio == row.final / row.baseline
+    assert result.compiler_version == env.compiler_version.partition("\n")[0]
 
 
 def test_programs_of_the_user(tmp_path):

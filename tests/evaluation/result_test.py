@@ -1,5 +1,6 @@
 import json
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -106,8 +107,24 @@ def test_comparison():
         first.compared_with(evaluation(row(80)))
 
 
+def test_comparison_names_two_compilers():
+    old = replace(evaluation(row(80)), compiler_version="22.1.8")
+    new = replace(evaluation(row(70)), compiler_version="23.1.4")
+    assert str(new.compared_with(old)).endswith("; compilers 23.1.4 and 22.1.8")
+    for other in (old, replace(old, compiler_version=None)):
+        assert not old.compared_with(other).compilers
+
+
+def test_saved_before_there_was_a_version(tmp_path):
+    result = evaluation(row(80))
+    values = result.as_dict()
+    del values["compiler_version"]
+    (tmp_path / "rows.json").write_text(json.dumps(values))
+    assert Evaluation.load(tmp_path / "rows.json") == result
+
+
 def test_saved(tmp_path):
-    result = evaluation(row(80), row(90, 1))
+    result = replace(evaluation(row(80), row(90, 1)), compiler_version="22.1.8")
     result.save(tmp_path / "rows.json")
     assert Evaluation.load(tmp_path / "rows.json") == result
     (tmp_path / "other.json").write_text("{}")

@@ -6,11 +6,16 @@ from typing import Annotated
 
 import typer
 
-from compiler_gym.cli.console import close_output, describe_error
 from compiler_gym.cli.options import JsonOption
-from compiler_gym.cli.size_limit import Judged, Rows, parse_limit
-
-_ROWS = 20
+from compiler_gym.cli.size_limit import (
+    ROWS,
+    AssemblyOption,
+    FailAboveOption,
+    Judged,
+    JudgeOption,
+    Rows,
+    parse_limit,
+)
 
 
 def size_diff(
@@ -22,20 +27,8 @@ def size_diff(
         ),
     ],
     new: Annotated[Path, typer.Argument(help="The same of the new build.", show_default=False)],
-    fail_above: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LIMIT",
-            help="End with exit code 1 if the total of --judge grows by more: 1%, 300 or 300B.",
-        ),
-    ] = None,
-    judge: Annotated[
-        Judged,
-        typer.Option(
-            help="The bytes that --fail-above judges: loaded is text, rodata and data, the same as "
-            "flash; ram is data and bss."
-        ),
-    ] = Judged.LOADED,
+    fail_above: FailAboveOption = None,
+    judge: JudgeOption = Judged.LOADED,
     by: Annotated[
         Rows | None,
         typer.Option(
@@ -43,13 +36,8 @@ def size_diff(
             show_default=False,
         ),
     ] = None,
-    limit: Annotated[int, typer.Option(min=0, help="Maximum number of rows of a table.")] = _ROWS,
-    assembly: Annotated[
-        int,
-        typer.Option(
-            min=0, help="Number of functions to show the changed assembly of: those that grew most."
-        ),
-    ] = 0,
+    limit: Annotated[int, typer.Option(min=0, help="Maximum number of rows of a table.")] = ROWS,
+    assembly: AssemblyOption = 0,
     objects: Annotated[
         bool,
         typer.Option(
@@ -79,25 +67,15 @@ def size_diff(
       compiler-gym size-diff build-main build --fail-above 1% --assembly 3
       compiler-gym size-diff old.a new.a --fail-above 300B --judge ram
     """  # noqa: D301
-    from compiler_gym.cli.size_diff_report import Report, print_not_checked
+    from compiler_gym.cli.size_diff_formats import exit_if_not_checked, print_report, printing
+    from compiler_gym.cli.size_diff_report import Report
     from compiler_gym.cli.size_inputs import read_builds
 
-    form = "markdown" if markdown else "json" if as_json else "text"
-    try:
-        if markdown and as_json:
-            raise ValueError("expected one of --markdown and --json, got both")
+    with exit_if_not_checked("size-diff", markdown, as_json) as form:
         allowed = None if fail_above is None else parse_limit(fail_above)
         report = Report(*read_builds(old, new, objects), allowed, judge)
-    except (ValueError, OSError) as error:
-        reason = describe_error(error)
-        print_not_checked(reason, form)
-        print(f"compiler-gym size-diff: not checked: {reason}", file=sys.stderr)
-        raise typer.Exit(2) from None
-    try:
-        report.print(form, by, limit, assembly)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        close_output()  # The reader has seen enough. The exit code still is the answer.
+    with printing():
+        print_report(report, form, by, limit, assembly)
     for reason in report.unreadable:
         print(f"compiler-gym size-diff: not checked: {reason}", file=sys.stderr)
     raise typer.Exit(report.exit_code)

@@ -1,8 +1,9 @@
-"""Files of two builds whose sizes ``compiler-gym size-diff`` compares."""
+"""Files of builds whose sizes are compared."""
 
 import os
 import re
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -52,6 +53,85 @@ class Build:
     ignored: Counter[tuple[str, str]] = field(default_factory=Counter)
 
 
+@dataclass(frozen=True)
+class Folder:
+    """The files of a build in a folder.
+
+    Attributes:
+        path: The folder, for messages.
+        root: The folder without symbolic links.
+        kinds: The kind of each file, singular and plural, by its relative path.
+    """
+
+    path: Path
+    root: Path
+    kinds: Mapping[str, tuple[str, str]]
+
+    @property
+    def has_linked(self) -> bool:
+        """True if there are programs or shared libraries."""
+        return _LINKED in self.kinds.values()
+
+    def names(self, wants_objects: bool) -> list[str]:
+        """Returns the paths of object files and archives, or else of programs and libraries."""
+        wanted = _OBJECTS if wants_objects else _LINKED
+        return [name for name, kind in self.kinds.items() if kind == wanted]
+
+    def read(self, wants_objects: bool) -> Build:
+        """Reads the files.
+
+        Args:
+            wants_objects: Whether to read object files and archives instead of programs and shared
+                libraries.
+
+        Raises:
+            ValueError: If there is nothing to read.
+        """
+        build = Build()
+        wanted = _OBJECTS if wants_objects else _LINKED
+        build.ignored.update(kind for kind in self.kinds.values() if kind != wanted)
+        members: set[str] = set()
+        # Archives come first: their members may be in the folder, too.
+        names = self.names(wants_objects)
+        for name in sorted(names, key=lambda each: (not each.endswith(".a"), each)):
+            try:
+                units = read_units(self.root / name, name)
+            except (OSError, ValueError) as error:
+                build.unreadable.append(str(error))
+                continue
+            if len(units) > 1 or units[0].offset:
+                members.update(each.digest for each in units)
+            elif units[0].digest in members:
+                build.ignored[_MEMBERS] += 1
+                continue
+            build.units += units
+        if not build.units:
+            reasons = [f"there are no {wanted[1]} to compare in {self.path}", *build.unreadable]
+            raise ValueError("; ".join(reasons))
+        return build
+
+
+def scan(folder: Path, files: Iterable[Path] | None = None) -> Folder:
+    """Finds the files of a build.
+
+    Args:
+        folder: A folder.
+        files: Some files, by their paths without symbolic links; None for all in the folder.
+    """
+    root = os.path.realpath(folder)
+    kinds = {}
+    for path in sorted(files_below([root]) if files is None else files):
+        name = os.path.relpath(path, root)
+        kinds[name] = _kind(path, name)
+    return Folder(folder, Path(root), kinds)
+
+
+def code_files(files: Iterable[Path]) -> list[Path]:
+    """Returns the files that may have machine code, and are not temporary."""
+    others = _TEMPORARIES, _OTHERS
+    return [path for path in sorted(files) if _kind(path, os.path.relpath(path)) not in others]
+
+
 def read_builds(old: Path, new: Path, wants_objects: bool) -> tuple[Build, Build]:
     """Reads the files of two builds.
 
@@ -66,7 +146,7 @@ def read_builds(old: Path, new: Path, wants_objects: bool) -> tuple[Build, Build
         ValueError: If a file has no sizes, or there is nothing to read.
     """
     for path in (old, new):
-        _check_exists(path)
+        check_exists(path)
     if old.is_dir() != new.is_dir():
         raise ValueError(
             f"expected two files or two folders, got {'a folder' if old.is_dir() else 'a file'} "
@@ -74,21 +154,18 @@ def read_builds(old: Path, new: Path, wants_objects: bool) -> tuple[Build, Build
         )
     if not old.is_dir():
         return Build(read_units(old, new.name)), Build(read_units(new, new.name))
-    found = [_scan(path) for path in (old, new)]
-    is_linked = not wants_objects and any(_LINKED in kinds.values() for kinds in found)
-    builds = [
-        _read(path, kinds, _LINKED if is_linked else _OBJECTS)
-        for path, kinds in zip((old, new), found, strict=True)
-    ]
-    for path, build in zip((old, new), builds, strict=True):
-        if not build.units:
-            names = _LINKED[1] if is_linked else _OBJECTS[1]
-            reasons = [f"there are no {names} to compare in {path}", *build.unreadable]
-            raise ValueError("; ".join(reasons))
-    return builds[0], builds[1]
+    before, after = scan(old), scan(new)
+    wants_objects = wants_objects or not (before.has_linked or after.has_linked)
+    return before.read(wants_objects), after.read(wants_objects)
 
 
-def _check_exists(path: Path) -> None:
+def check_exists(path: Path) -> None:
+    """Checks that a path is that of a file or a folder.
+
+    Raises:
+        FileNotFoundError: If it does not exist.
+        ValueError: If it is something else, such as a device.
+    """
     if not path.exists():
         names = os.listdir(path.parent) if path.parent.is_dir() else []
         raise FileNotFoundError(
@@ -98,17 +175,15 @@ def _check_exists(path: Path) -> None:
         raise ValueError(f"expected a file or a folder, got {path}")
 
 
-def _scan(folder: Path) -> dict[str, tuple[str, str]]:
-    """Returns the files of a folder by their paths in it, and what they are."""
-    root = os.path.realpath(folder)
-    kinds = {}
-    for path in sorted(files_below([root])):
-        name = str(path.relative_to(root))
-        kinds[name] = _TEMPORARIES if _TEMPORARY.search(name) else _kind(path)
-    return kinds
+def _kind(path: Path, name: str) -> tuple[str, str]:
+    """Returns the kind of a file, singular and plural.
 
-
-def _kind(path: Path) -> tuple[str, str]:
+    Args:
+        path: The file.
+        name: Its path in the folder of the build.
+    """
+    if _TEMPORARY.search(name):
+        return _TEMPORARIES
     try:
         with path.open("rb") as file:
             head = file.read(_HEAD_BYTES)
@@ -125,25 +200,3 @@ def _kind(path: Path) -> tuple[str, str]:
     if kind == _CORE or path.suffix in _DEBUGGING:
         return _OTHERS
     return _OBJECTS if kind == _OBJECT else _LINKED
-
-
-def _read(folder: Path, kinds: dict[str, tuple[str, str]], wanted: tuple[str, str]) -> Build:
-    build = Build()
-    root = Path(os.path.realpath(folder))
-    names = [name for name, kind in kinds.items() if kind == wanted]
-    build.ignored.update(kind for kind in kinds.values() if kind != wanted)
-    members: set[str] = set()
-    # Archives come first: their members may be in the folder, too.
-    for name in sorted(names, key=lambda each: (not each.endswith(".a"), each)):
-        try:
-            units = read_units(root / name, name)
-        except (OSError, ValueError) as error:
-            build.unreadable.append(str(error))
-            continue
-        if len(units) > 1 or units[0].offset:
-            members.update(each.digest for each in units)
-        elif units[0].digest in members:
-            build.ignored[_MEMBERS] += 1
-            continue
-        build.units += units
-    return build

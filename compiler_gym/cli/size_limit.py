@@ -1,13 +1,18 @@
-"""The limit of ``compiler-gym size-diff``, and other choices of its command line."""
+"""The limit for the growth of a build, and other options of commands that compare builds."""
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 if TYPE_CHECKING:
     from compiler_gym.tuning.size.elf_sizes import Region
+
+ROWS = 20
+"""Maximum number of rows of a table, by default."""
 
 _LIMIT = re.compile(r"(\d+(?:\.\d+)?)\s*%|(\d+)\s*B?")
 
@@ -39,6 +44,28 @@ class Rows(str, Enum):
     SYMBOL = "symbol"
     SECTION = "section"
     FILE = "file"
+
+
+FailAboveOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="LIMIT",
+        help="End with exit code 1 if the total of --judge grows by more: 1%, 300 or 300B.",
+    ),
+]
+JudgeOption = Annotated[
+    Judged,
+    typer.Option(
+        help="The bytes that --fail-above judges: loaded is text, rodata and data, the same as "
+        "flash; ram is data and bss."
+    ),
+]
+AssemblyOption = Annotated[
+    int,
+    typer.Option(
+        min=0, help="Number of functions to show the changed assembly of: those that grew most."
+    ),
+]
 
 
 @dataclass(frozen=True)

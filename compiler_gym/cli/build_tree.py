@@ -16,6 +16,7 @@ from compiler_gym.cli.kept_objects import digest_of, find_objects
 from compiler_gym.cli.linked_files import (
     LinkedFile,
     elf_files,
+    files_since,
     measured,
     roots_of,
     shared_groups,
@@ -49,12 +50,14 @@ class BuildTree:
     Attributes:
         units: The units whose object files exist after the build.
         lost: The sources of units whose object files the build has removed or changed.
+        made: The files that the build has written.
         linked: The programs and shared libraries that clang's object files make.
     """
 
     def __init__(self, words: Sequence[str], lock: LockFile, work: Path, may_drop_weak: bool):
         self.units: list[Compiled] = []
         self.lost: list[str] = []
+        self.made: list[Path] = []
         self.linked: dict[Path, LinkedFile] = {}
         self.log = work / "log"
         self._words = words
@@ -82,7 +85,8 @@ class BuildTree:
             self.units.append(unit)
             shutil.copyfile(unit.output, self._copy(unit, {}))
         self.units.sort(key=lambda unit: (-unit.code, unit.key, unit.output))
-        files = elf_files(roots_of({note["folder"] for note in read}), since)
+        self.made = files_since(roots_of({note["folder"] for note in read}), since)
+        files = elf_files(self.made)
         self.linked = measured(files.linked)
         self._copies = shared_groups(files.objects)
         return code

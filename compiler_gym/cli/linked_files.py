@@ -51,16 +51,26 @@ class ElfFiles:
     objects: list[Path]
 
 
-def elf_files(roots: Iterable[str], since: int) -> ElfFiles:
-    """Returns the files of the format ELF that a build has written.
+def files_since(roots: Iterable[str], since: int) -> list[Path]:
+    """Returns the files that a build has written.
 
     Args:
         roots: The folders to search, with the folders in them.
         since: The time at which the build began, in nanoseconds.
     """
-    found = ElfFiles([], [])
+    files = []
     for path in dict.fromkeys(files_below(roots)):
-        kind = _type_since(path, since)
+        with suppress(OSError):  # Builds remove files.
+            if path.stat().st_mtime_ns >= since:
+                files.append(path)
+    return files
+
+
+def elf_files(paths: Iterable[Path]) -> ElfFiles:
+    """Returns those of some files that have the format ELF."""
+    found = ElfFiles([], [])
+    for path in paths:
+        kind = _type(path)
         if kind == _OBJECT:
             found.objects.append(path)
         elif kind in (_PROGRAM, _LIBRARY):
@@ -95,11 +105,9 @@ def worse_files(
     return [path for path, each in after.items() if each.is_worse(before[path], may_drop)]
 
 
-def _type_since(path: Path, since: int) -> int | None:
-    """Returns the type of an ELF file; None if it is another file, or older."""
+def _type(path: Path) -> int | None:
+    """Returns the type of an ELF file; None if it is another file."""
     try:
-        if path.stat().st_mtime_ns < since:
-            return None
         with path.open("rb") as file:
             head = file.read(_HEADER_BYTES)
     except OSError:

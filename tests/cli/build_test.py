@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 
@@ -290,6 +291,65 @@ def test_without_a_check_and_with_a_time_limit(run, folder):
     assert len(result["ended_by_time_limit"]) == len(result["units"]) == 2
     assert result["code"] == result["code_before"]
     assert not [name for name in os.listdir() if "lock" in name]
+
+
+@pytest.fixture(name="grown")
+def fixture_grown(environment):
+    """A program as it was built, in its folder and in ``old``. Then its source grew."""
+    source = (UNIT + "int main(int n, char **p) { return more_NUMBER(n); }\n").replace(
+        "NUMBER", "0"
+    )
+    folder = environment / "new"
+    folder.mkdir()
+    (folder / "app.c").write_text(source)
+    (folder / "Makefile").write_text(
+        "app.elf: app.o\n\t$(CC) $< -o $@\napp.o: app.c\n\t$(CC) -Oz -c $<\n"
+    )
+    subprocess.run(["make", "-C", folder, f"CC={llvm_tools.clang_path()}"], check=True)
+    shutil.copytree(folder, environment / "old")
+    (folder / "app.c").write_text("int table[100] = {1};\n" + source)
+    return folder
+
+
+def test_growth_since_an_earlier_build(run, grown, monkeypatch):
+    words = ("build", "--budget", "0s")
+    make = ("--", "make", "-B", "-C", grown)
+    # The folder with the paths that the build makes is found, and what it has had before is OLD.
+    done = run(*words, "--against", "new", "--fail-above", "399", "--json", *make, code=1)
+    found = json.loads(done.stdout)
+    assert found["check"] == "not checked" and len(found["units"]) == 1
+    growth = found["growth"]
+    sizes = [read_object(folder / "app.elf").all for folder in (grown.parent / "old", grown)]
+    assert growth["verdict"] == "above" and [growth["old"], growth["new"]] == sizes
+    assert [each["name"] for each in growth["symbols"] if each["state"] == "new"] == ["table"]
+    # The report is that of size-diff.
+    options = ("--fail-above", "400", "--judge", "data")
+    monkeypatch.chdir(grown)
+    done = run(*words, "--against", "../old/app.elf", *options, "--", "make", "-B")
+    tables, _, text = done.stdout.partition("\nOLD: ../old/app.elf\nNEW: app.elf\n")
+    assert tables.endswith("Check: not checked.\n")
+    assert text == run("size-diff", "../old/app.elf", "app.elf", *options).stdout
+    assert text.startswith("+400 bytes of data") and "Within the limit of 400." in text
+
+
+def test_builds_that_are_not_compared(run, grown):
+    make = ("--", "make", "-B", "-C", grown)
+    program, other = grown.parent / "old" / "app.elf", grown.parent / "old" / "b.elf"
+    shutil.copy(program, other)
+    done = run("build", "--against", other, "--markdown", *make, code=2)
+    assert done.stdout.startswith(
+        "### Size: not checked\n\nexpected a build that makes a file b.elf"
+    )
+    assert done.stderr.endswith("it has made new/app.elf, new/app.o\n")
+    assert "searching" not in done.stderr
+    done = run("build", "--against", program, "--markdown", "--", "false", code=2)
+    assert done.stdout == "### Size: not checked\n\nThe build ended with exit code 1\n"
+    program.unlink()
+    (grown.parent / "old" / "app.o").unlink()
+    (grown / "Makefile").write_text((grown / "Makefile").read_text().replace("elf", "axf"))
+    done = run("build", "--against", "old", "--json", *make, code=2)
+    (reason,) = json.loads(done.stdout)["reasons"]
+    assert reason.startswith("expected a build that makes a file of old again, such as b.elf; it ")
 
 
 def test_failing_builds(run, folder):

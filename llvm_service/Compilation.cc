@@ -54,7 +54,7 @@ Status Compilation::applyUnjudged(const Action& action) {
 }
 
 Status Compilation::run(const Action& action) {
-  history_.push_back(action);
+  history_.push_back(&action);
   isJudged_ = false;
   RETURN_IF_ERROR(optimizer_.run(action.pipeline));
   const std::string errors = owned_.context->takeErrors();

@@ -49,13 +49,16 @@ class Compilation {
 
   /// Runs one action.
   ///
+  /// @param action must outlive the compilation, whose history refers to it.
   /// @param changed Set to true if the module's bitcode is different now, independent of the pass's
   ///     claim.
   [[nodiscard]] grpc::Status apply(const Action& action, bool& changed);
+  grpc::Status apply(const Action&& temporary, bool& changed) = delete;
 
   /// Runs one action without looking for changes. The next action or query finds the changes of
   /// both.
   [[nodiscard]] grpc::Status applyUnjudged(const Action& action);
+  grpc::Status applyUnjudged(const Action&& temporary) = delete;
 
   /// The program that the compilation started from.
   const Program& program() const { return *program_; }
@@ -69,7 +72,7 @@ class Compilation {
   uint64_t version();
 
   /// The actions so far, including those that failed or did nothing.
-  const std::vector<Action>& history() const { return history_; }
+  const std::vector<const Action*>& history() const { return history_; }
 
   /// The changes made by the last action.
   const ModuleChange& lastChange();
@@ -124,7 +127,7 @@ class Compilation {
   Optimizer optimizer_;
   Executable executable_;
   RemarkReplay remarkReplay_;
-  std::vector<Action> history_;
+  std::vector<const Action*> history_;
   bool isJudged_ = true;
   uint64_t version_ = 0;
   uint64_t verifiedVersion_ = 0;  // The program was verified when it was loaded.

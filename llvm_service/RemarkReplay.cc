@@ -45,14 +45,15 @@ Status RemarkReplay::run(const std::string& pipeline, bool isLast) {
   return status;
 }
 
-Status RemarkReplay::remarksOfLast(const std::string& program, const std::vector<Action>& history,
+Status RemarkReplay::remarksOfLast(const std::string& program,
+                                   const std::vector<const Action*>& history,
                                    const std::vector<Remark>** remarks) {
   if (!optimizer_) {
     RETURN_IF_ERROR(parseIr(program, owned_));
     optimizer_ = std::make_unique<Optimizer>(*owned_.module, plugins_);
   }
   for (; done_ < history.size(); ++done_) {
-    RETURN_IF_ERROR(run(history[done_].pipeline, /*isLast=*/done_ + 1 == history.size()));
+    RETURN_IF_ERROR(run(history[done_]->pipeline, /*isLast=*/done_ + 1 == history.size()));
   }
   *remarks = &remarks_;
   return Status::OK;

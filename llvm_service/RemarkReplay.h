@@ -40,7 +40,7 @@ class RemarkReplay {
   ///     call, and empty if nothing has been run.
   /// @return the error of a pipeline or of parsing the program.
   [[nodiscard]] grpc::Status remarksOfLast(const std::string& program,
-                                           const std::vector<Action>& history,
+                                           const std::vector<const Action*>& history,
                                            const std::vector<Remark>** remarks);
 
   /// The copy after the last call.

@@ -13,10 +13,10 @@ namespace compiler_gym::llvm_service {
 namespace {
 
 // Each option that one of the actions needs, once.
-std::string optionsOf(llvm::ArrayRef<Action> actions) {
+std::string optionsOf(llvm::ArrayRef<const Action*> actions) {
   llvm::SetVector<llvm::StringRef> options;
-  for (const Action& action : actions) {
-    options.insert(action.options.begin(), action.options.end());
+  for (const Action* action : actions) {
+    options.insert(action->options.begin(), action->options.end());
   }
   std::string text;
   for (llvm::StringRef option : options) {
@@ -26,17 +26,17 @@ std::string optionsOf(llvm::ArrayRef<Action> actions) {
 }
 
 // Actions that do nothing have no pipeline, and `opt` does not accept an empty one.
-std::string passesOf(llvm::ArrayRef<Action> actions) {
+std::string passesOf(llvm::ArrayRef<const Action*> actions) {
   std::string passes;
-  for (const Action& action : actions) {
-    if (!action.pipeline.empty()) {
-      passes += (passes.empty() ? "" : ",") + action.pipeline;
+  for (const Action* action : actions) {
+    if (!action->pipeline.empty()) {
+      passes += (passes.empty() ? "" : ",") + action->pipeline;
     }
   }
   return passes.empty() ? "" : " -passes='module(" + passes + ")'";
 }
 
-std::string optCommand(llvm::ArrayRef<Action> actions, const std::string& file) {
+std::string optCommand(llvm::ArrayRef<const Action*> actions, const std::string& file) {
   return "\"$opt\" -discard-value-names" + optionsOf(actions) + passesOf(actions) + " " + file +
          " -o /dev/null\n";
 }
@@ -56,10 +56,10 @@ constexpr char kBeginning[] =
 
 grpc::Status writeReproducer(Compilation& compilation, const Action& action,
                              const boost::filesystem::path& directory) {
-  std::vector<Action> all = compilation.history();
-  all.push_back(action);
+  std::vector<const Action*> all = compilation.history();
+  all.push_back(&action);
   const std::string script =
-      kBeginning + optCommand(action, "before.bc") + optCommand(all, "start.bc");
+      kBeginning + optCommand(&action, "before.bc") + optCommand(all, "start.bc");
   RETURN_IF_ERROR(writeFile(directory / "before.bc", compilation.bitcode()));
   RETURN_IF_ERROR(writeFile(directory / "start.bc", compilation.program().bitcode()));
   return writeFile(directory / "run.sh", script);

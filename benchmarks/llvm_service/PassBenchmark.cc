@@ -57,8 +57,8 @@ void registerFor(const std::string& path) {
   for (const char* pass : {"function(dce)", "function(instcombine<no-verify-fixpoint>)",
                            "function(simplifycfg)", "globaldce"}) {
     // The pass has no work after its first run, so this is the minimum cost of a step.
+    const Action action{pass, pass, /*description=*/""};
     benchmark::RegisterBenchmark((pass + size).c_str(), [=](benchmark::State& state) {
-      const Action action{pass, pass, /*description=*/""};
       bool changed = false;
       for (auto _ : state) {
         check(compilation->apply(action, changed));

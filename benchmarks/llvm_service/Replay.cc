@@ -18,6 +18,7 @@
 #include <boost/filesystem.hpp>
 #include <chrono>
 #include <iostream>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -85,7 +86,9 @@ class Replay {
 
   Status apply(const std::string& pipeline, std::string& answer) {
     compilation_->catchUp();  // The service does it after its reply to the step before.
-    const Action action{pipeline, pipeline, /*description=*/""};
+    const Action& action =
+        actions_.try_emplace(pipeline, Action{pipeline, pipeline, /*description=*/""})
+            .first->second;
     bool changed = false;
     int64_t duration = 0;
     RETURN_IF_ERROR(timed([&] { return compilation_->apply(action, changed); }, duration));
@@ -119,6 +122,8 @@ class Replay {
   const Observations observations_ = listObservations();
   const std::string path_;
   std::unique_ptr<BareModule> bare_;
+  // By pipeline. Before the compilation, whose history refers to them.
+  std::map<std::string, Action> actions_;
   std::unique_ptr<Compilation> compilation_;
 };
 

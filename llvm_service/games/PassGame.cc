@@ -19,12 +19,6 @@ const std::vector<LoadedPlugin>& plugins() {
   return loaded;
 }
 
-// Returns the action, followed by an invalidation of all analyses.
-Action forgetAfter(Action action) {
-  if (!action.pipeline.empty()) action.pipeline += ",invalidate<all>";
-  return action;
-}
-
 // True if the module is verified after actions that changed it.
 bool isVerified(const Action& action, const LlvmSettings& settings) {
   // An action that needs further options of opt is not LLVM's, and may be the first pass of its
@@ -51,6 +45,14 @@ const GameRules& passGame() {
   return rules;
 }
 
+const Action& PassGame::actionAt(size_t index, const LlvmSettings& settings) {
+  const Action& listed = actions_.actions[index];
+  if (!settings.forgetsAnalyses || listed.pipeline.empty()) return listed;
+  const auto [forgetful, isNew] = forgetful_.try_emplace(index, listed);
+  if (isNew) forgetful->second.pipeline += ",invalidate<all>";
+  return forgetful->second;
+}
+
 Status PassGame::run(const Action& action, const LlvmSettings& settings, bool& changed) {
   RETURN_IF_ERROR(compilation_->apply(action, changed));
   if (!isVerified(action, settings)) return Status::OK;
@@ -64,14 +66,10 @@ Status PassGame::apply(size_t index, int actionsLeft, const LlvmSettings& settin
                        Outcome& outcome) {
   // Clients can ask for the changes of the last action in a step, so the state before it is
   // recorded, too.
-  const Action& chosen = actions_.actions[index];
-  const bool isJudged = actionsLeft <= 2 || isVerified(chosen, settings);
+  const Action& action = actionAt(index, settings);
+  const bool isJudged = actionsLeft <= 2 || isVerified(action, settings);
   bool changed = false;
-  std::optional<Action> forgetful;
-  if (settings.forgetsAnalyses) forgetful = forgetAfter(chosen);
-  const Action& applied = forgetful ? *forgetful : chosen;
-  RETURN_IF_ERROR(isJudged ? run(applied, settings, changed)
-                           : compilation_->applyUnjudged(applied));
+  RETURN_IF_ERROR(isJudged ? run(action, settings, changed) : compilation_->applyUnjudged(action));
   outcome.hadNoEffect = !changed;
   return Status::OK;
 }

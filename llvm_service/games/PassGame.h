@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <unordered_map>
 
 #include "llvm_service/games/Game.h"
 
@@ -28,11 +29,16 @@ class PassGame final : public Game {
                                             const boost::filesystem::path& directory) final;
 
  private:
+  /// The action of that index as it is applied: if the settings ask for it, followed by an
+  /// invalidation of all analyses.
+  const Action& actionAt(size_t index, const LlvmSettings& settings);
   [[nodiscard]] grpc::Status run(const Action& action, const LlvmSettings& settings, bool& changed);
   [[nodiscard]] grpc::Status applyBaseline(const std::string& value, const LlvmSettings& settings,
                                            std::optional<std::string>& reply);
 
   const ActionList& actions_;
+  // By index. Before the compilation, whose history refers to them.
+  std::unordered_map<size_t, Action> forgetful_;
   const std::unique_ptr<Compilation> compilation_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <stdexcept>
 
 #include "llvm/ADT/STLExtras.h"
@@ -78,7 +79,11 @@ Event observe(Compilation& compilation, const std::string& observation, const Ru
   return event;
 }
 
-Action actionOf(const std::string& pipeline) { return {pipeline, pipeline, /*description=*/""}; }
+const Action& actionOf(const std::string& pipeline) {
+  static std::map<std::string, Action> actions;
+  return actions.try_emplace(pipeline, Action{pipeline, pipeline, /*description=*/""})
+      .first->second;
+}
 
 bool applyPass(Compilation& compilation, const std::string& pipeline) {
   bool changed = false;

@@ -33,8 +33,9 @@ Event observe(Compilation& compilation, const std::string& observation,
 grpc::Status tryObserve(Compilation& compilation, const std::string& observation, Event& event,
                         const RunCounts& runCounts = {}, std::any* kept = nullptr);
 
-/// An action that runs a pipeline, which needs no options of `opt`.
-Action actionOf(const std::string& pipeline);
+/// An action that runs a pipeline, which needs no options of `opt`. Lives as long as the process,
+/// because histories refer to it.
+const Action& actionOf(const std::string& pipeline);
 
 /// Runs a pass. An error fails the test.
 ///

@@ -14,7 +14,6 @@
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/TargetParser/Triple.h"
 #include "llvm_service/Ir.h"
-#include "llvm_service/observations/Spaces.h"
 
 namespace compiler_gym::llvm_service {
 
@@ -285,15 +284,6 @@ std::vector<int64_t> ProgramGraph::edgeKeys() const {
     keys.push_back(counts[{edge.source, edge.target}]++);
   }
   return keys;
-}
-
-void addGraphTexts(const ProgramGraph& graph, Event& event) {
-  addTexts(event, "text", graph.texts);
-  addTexts(event, "function_name", graph.functions);
-  auto& fields = *event.mutable_event_dict()->mutable_event();
-  fields["module_name"].set_string_value(graph.moduleName);
-  fields["target_triple"].set_string_value(graph.targetTriple);
-  fields["data_layout"].set_string_value(graph.dataLayout);
 }
 
 ProgramGraph makeProgramGraph(const llvm::Module& module) { return GraphBuilder(module).build(); }

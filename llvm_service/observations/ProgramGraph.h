@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "compiler_gym/service/proto/compiler_gym_service.pb.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Allocator.h"
 
@@ -74,11 +73,6 @@ struct ProgramGraph {
   /// The number of earlier edges with the same ends, for each edge.
   std::vector<int64_t> edgeKeys() const;
 };
-
-/// Adds the texts that do not belong to single nodes, and the properties of the module, to an event
-/// that is a dictionary, or becomes one: text, function_name, module_name, target_triple,
-/// data_layout.
-void addGraphTexts(const ProgramGraph& graph, Event& event);
 
 /// The graph of a module, whose blocks must all have terminators.
 ProgramGraph makeProgramGraph(const llvm::Module& module);

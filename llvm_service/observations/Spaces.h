@@ -64,9 +64,11 @@ void addFlags(Event& table, const std::string& column, const std::vector<bool>& 
 template <typename Element, typename Get>
 void addColumn(Event& table, const std::string& column, const std::vector<Element>& elements,
                Get get) {
-  std::vector<int64_t> values;
-  for (const Element& element : elements) values.push_back(static_cast<int64_t>(get(element)));
-  addIntegers(table, column, values);
+  Int64Tensor& tensor =
+      *(*table.mutable_event_dict()->mutable_event())[column].mutable_int64_tensor();
+  tensor.add_shape(elements.size());
+  tensor.mutable_value()->Reserve(static_cast<int>(elements.size()));
+  for (const Element& element : elements) tensor.add_value(static_cast<int64_t>(get(element)));
 }
 
 /// The space as all clients can read it: one with sequences of texts, which those of CompilerGym

@@ -255,6 +255,13 @@ class Dataset:
         """
         return BenchmarkUri.from_string(str(uri)).path.strip("/").partition("/")[0]
 
+    def known_sizes(self) -> Mapping[str, int]:
+        """Returns the sizes in bytes of benchmarks that need not be made to tell, by URI.
+
+        :class:`Subset` then chooses by size without making them. This implementation knows none.
+        """
+        return {}
+
     def benchmarks(self) -> Iterator[Benchmark]:
         """Iterates over the benchmarks, always in the same order."""
         return (self.benchmark(uri) for uri in self.benchmark_uris())

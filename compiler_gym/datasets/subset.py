@@ -1,7 +1,6 @@
 """A choice of the programs of a dataset, by part and size, and their order."""
 
-from collections.abc import Callable, Hashable, Iterator
-from functools import cached_property
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from itertools import chain
 
 import numpy as np
@@ -24,7 +23,8 @@ class Subset(Dataset):
     """Programs of a dataset, chosen by part and size. Their URIs are those of the dataset.
 
     It installs nothing by itself. Programs are downloaded and compiled when it is their turn, or in
-    advance by :meth:`Dataset.prefetch`. A program is made to tell its size.
+    advance by :meth:`Dataset.prefetch`. A program is made to tell its size, unless the dataset
+    knows it: see :meth:`Dataset.known_sizes`.
 
     Args:
         dataset: The dataset.
@@ -66,6 +66,10 @@ class Subset(Dataset):
         self._part = part
         self._sizes = (min_size, max_size)
         self._balance = balance
+        self._known_sizes: Mapping[str, int] = {}
+        if self._sizes != (None, None):
+            self._known_sizes = dataset.known_sizes()
+        self._listed: dict[str | None, list[list[str]]] = {}
 
     @property
     def installed(self) -> bool:
@@ -74,10 +78,11 @@ class Subset(Dataset):
 
     @property
     def size(self) -> int:
-        """The number of programs of the part, of any size; 0 if it is infinite or not known."""
-        if self._part is None or not 0 < self._dataset.size <= _MAX_LISTED:
+        """The number of programs of :meth:`benchmark_uris`; 0 if it is infinite or not known."""
+        is_all = self._part is None and not self._known_sizes
+        if is_all or not 0 < self._dataset.size <= _MAX_LISTED:
             return self._dataset.size
-        return sum(1 for _ in self._dataset.benchmark_uris(self._part))
+        return sum(1 for _ in self.benchmark_uris())
 
     def prefetch(
         self, part: str | None = None, on_progress: Callable[[int, int], None] | None = None
@@ -103,7 +108,7 @@ class Subset(Dataset):
         return self._dataset.package_of(uri)
 
     def benchmark_uris(self, part: str | None = None) -> Iterator[str]:
-        """Iterates over the URIs of the part, of programs of any size.
+        """Iterates over the URIs of the part, except for programs that are known not to fit.
 
         Args:
             part: A part; None for that of this choice.
@@ -116,10 +121,8 @@ class Subset(Dataset):
             return iter(())
         part = part or self._part
         if self._balance is None:
-            return iter(self._dataset.benchmark_uris(part))
-        packages = self._packages.values()
-        uris = round_robin_iterables(packages)
-        return (uri for uri in uris if part in (None, self._part, self.part_of(uri)))
+            return filter(self._may_fit, self._dataset.benchmark_uris(part))
+        return round_robin_iterables(self._groups(part))
 
     def benchmarks(self) -> Iterator[Benchmark]:
         """Iterates over the benchmarks of the right size.
@@ -132,6 +135,10 @@ class Subset(Dataset):
         if first is None:
             raise ValueError(f"expected at least one program, got none: {self._described()}")
         return chain([first], fitting)
+
+    def known_sizes(self) -> Mapping[str, int]:
+        """Returns the sizes that the dataset knows."""
+        return self._dataset.known_sizes()
 
     def benchmark_from_parsed_uri(self, uri: BenchmarkUri) -> Benchmark:
         """Returns the benchmark of a URI, of any part and size."""
@@ -168,26 +175,35 @@ class Subset(Dataset):
         )
 
     def _drawn(self, generator: np.random.Generator, part: str | None) -> Benchmark:
-        if self._balance is None:
+        if self._balance is None and not self._known_sizes:
             return self._dataset.random_benchmark(generator, part)
-        packages = list(self._packages.values())
-        if not packages:
+        groups = self._groups(part)
+        if not groups:
             raise ValueError(f"expected at least one program, got none: {self._described()}")
-        uris = packages[int(generator.integers(len(packages)))]
+        uris = groups[int(generator.integers(len(groups)))]
         return self.benchmark(uris[int(generator.integers(len(uris)))])
 
-    @cached_property
-    def _packages(self) -> dict[str, list[str]]:
-        packages: dict[str, list[str]] = {}
-        for uri in self._dataset.benchmark_uris(self._part):
-            packages.setdefault(self.package_of(uri), []).append(uri)
-        return packages
+    def _groups(self, part: str | None) -> list[list[str]]:
+        """Returns the URIs of each package; with no balance, those of all packages together."""
+        if part not in self._listed:
+            groups: dict[str, list[str]] = {}
+            for uri in filter(self._may_fit, self._dataset.benchmark_uris(part)):
+                groups.setdefault(self.package_of(uri) if self._balance else "", []).append(uri)
+            self._listed[part] = list(groups.values())
+        return self._listed[part]
+
+    def _may_fit(self, uri: str) -> bool:
+        size = self._known_sizes.get(uri)
+        return size is None or self._is_in_range(size)
 
     def _fits(self, benchmark: Benchmark) -> bool:
-        low, high = self._sizes
-        if low is None and high is None:
+        if self._sizes == (None, None):
             return True
-        size = size_of(benchmark)
+        size = self._known_sizes.get(str(benchmark.uri))
+        return self._is_in_range(size_of(benchmark) if size is None else size)
+
+    def _is_in_range(self, size: int) -> bool:
+        low, high = self._sizes
         return (low is None or low <= size) and (high is None or size <= high)
 
     def _described(self) -> str:

@@ -260,6 +260,40 @@ class TestSubset:
         drawn = names(chosen.random_benchmark(rng) for _ in range(1000))
         assert 400 < drawn.count("few/3") < 600
 
+    def test_balance_in_a_part(self):
+        chosen = Subset(Packages(), balance="package")
+        for part in PARTS:
+            uris = [*chosen.benchmark_uris(part)]
+            assert {*uris} == {*Packages().benchmark_uris(part)}
+            drawn = {str(chosen.random_benchmark(part=part).uri) for _ in range(9 if uris else 0)}
+            assert drawn <= {*uris}
+
+    @pytest.mark.parametrize("balance", [None, "package"])
+    def test_known_sizes(self, balance):
+        made = []
+
+        class Measured(Packages):
+            def known_sizes(self):
+                return {uri: int(uri.rpartition("/")[2]) for uri in self.benchmark_uris()}
+
+            def benchmark_from_parsed_uri(self, uri):
+                made.append(str(uri))
+                return super().benchmark_from_parsed_uri(uri)
+
+        chosen = Subset(Measured(), min_size=3, max_size=4, balance=balance)
+        assert chosen.size == len(chosen) == 3
+        uris = [*chosen.benchmark_uris()]
+        assert {uri.split("/", 3)[3] for uri in uris} == {"many/3", "many/4", "few/3"}
+        assert not made
+        assert [str(each.uri) for each in chosen] == uris
+        rng = np.random.default_rng(0)
+        assert {str(chosen.random_benchmark(rng).uri) for _ in range(30)} == {*uris}
+        assert {*made} == {*uris}
+        nothing = Subset(Measured(), min_size=100, balance=balance)
+        assert not nothing.size
+        with pytest.raises(ValueError, match=r"numbers-v3.*100 to any number of bytes"):
+            nothing.random_benchmark()
+
     @pytest.mark.parametrize(
         ("arguments", "text"),
         [

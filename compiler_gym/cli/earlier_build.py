@@ -122,4 +122,6 @@ def _copied(units: Sequence[Unit], folder: Path) -> list[Unit]:
 
 
 def _listed_files(paths: Iterable[Path]) -> str:
-    return listed([os.path.relpath(path) for path in paths]) or "none"
+    """Returns the names of some files: object files, of which there are many, come last."""
+    ordered = sorted(paths, key=lambda each: (each.suffix == ".o", each))
+    return listed([os.path.relpath(path) for path in ordered]) or "none"

@@ -251,14 +251,19 @@ class Report:
         return f"{cut_name(old)} -> {cut_name(new)}"
 
     def assembly(self, count: int) -> list[tuple[SymbolChange, list[str]]]:
-        """Returns the changed assembly of the functions that grew most, or the reason for none."""
-        grown = [
-            each
-            for each in self.symbols
-            if each.growth > 0 and any(part.is_function for part in each.symbol.parts)
-        ]
+        """Returns the changed assembly of the functions that grew most, or the reason for none.
+
+        A function that grew by the same in several files is there once.
+
+        Args:
+            count: The maximum number of functions.
+        """
+        grown: dict[tuple[str, str, int], SymbolChange] = {}
+        for each in self.symbols:
+            if each.growth > 0 and any(part.is_function for part in each.symbol.parts):
+                grown.setdefault((each.symbol.name, each.symbol.source, each.growth), each)
         found = []
-        for each in grown[:count]:
+        for each in [*grown.values()][:count]:
             try:
                 lines = [visible(line) for line in compare_assembly(each)]
             except (EnvironmentNotSupported, ValueError) as error:
@@ -286,7 +291,8 @@ def _sorted(rows: Iterable[Row]) -> list[Row]:
 
 def cut_name(name: str, length: int = _MAX_NAME) -> str:
     """Returns the beginning of a name that is too long for a table."""
-    return name if len(name) <= length else f"{name[: length - 1]}…"
+    end = "…)" if name.endswith(")") else "…"
+    return name if len(name) <= length else f"{name[: length - len(end)]}{end}"
 
 
 def listed(names: Sequence[str]) -> str:

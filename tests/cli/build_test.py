@@ -18,7 +18,7 @@ from compiler_gym.tuning.size.compilation import (
 from compiler_gym.tuning.size.object_file import read_object
 from compiler_gym.util import llvm_tools
 from tests.cli.conftest import UNIT, command
-from tests.processes import descendants, is_running, wait_until
+from tests.processes import command_lines, descendants, is_running, wait_until
 
 UNITS = 2
 
@@ -185,6 +185,8 @@ def fixture_planted(folder, monkeypatch):
         f'esac\nexec {llvm_tools.clang_path()} "$@"\n'
     )
     script.chmod(0o755)
+    with (folder / "Makefile").open("a") as file:
+        file.write("main.o: CFLAGS = -O1\n")  # It is not searched.
     monkeypatch.setenv("COMPILER_GYM_LLVM", str(folder / "prefix"))
     return folder
 
@@ -336,17 +338,18 @@ def test_builds_that_are_not_compared(run, grown):
     make = ("--", "make", "-B", "-C", grown)
     program, other = grown.parent / "old" / "app.elf", grown.parent / "old" / "b.elf"
     shutil.copy(program, other)
+    (grown / "Makefile").write_text((grown / "Makefile").read_text().replace("app.elf", "program"))
     done = run("build", "--against", other, "--markdown", *make, code=2)
     assert done.stdout.startswith(
         "### Size: not checked\n\nexpected a build that makes a file b.elf"
     )
-    assert done.stderr.endswith("it has made new/app.elf, new/app.o\n")
+    # A build makes many object files, so these come last.
+    assert done.stderr.endswith("it has made new/program, new/app.o\n")
     assert "searching" not in done.stderr
     done = run("build", "--against", program, "--markdown", "--", "false", code=2)
     assert done.stdout == "### Size: not checked\n\nThe build ended with exit code 1\n"
     program.unlink()
     (grown.parent / "old" / "app.o").unlink()
-    (grown / "Makefile").write_text((grown / "Makefile").read_text().replace("elf", "axf"))
     done = run("build", "--against", "old", "--json", *make, code=2)
     (reason,) = json.loads(done.stdout)["reasons"]
     assert reason.startswith("expected a build that makes a file of old again, such as b.elf; it ")
@@ -380,10 +383,11 @@ def test_programs_of_a_check_are_not_searched(run, folder, monkeypatch):
 
 
 def test_an_interrupt_of_the_program_alone_ends_the_check(folder):
-    check = "touch started; sleep 1000 & sleep 1000"
+    check = "sleep 1000 & sleep 1000"
     words = command("build", "--evaluations", "1", "--check", check, "--", "make", "unit1.o")
     process = subprocess.Popen(words, start_new_session=True, stderr=subprocess.PIPE)
-    wait_until((folder / "started").exists)
+    # A shell that is about to start the second one may miss the signal.
+    wait_until(lambda: command_lines(descendants(process.pid)).count("sleep 1000 ") == 2)
     started = descendants(process.pid)
     process.send_signal(signal.SIGINT)
     _, stderr = process.communicate(timeout=100)

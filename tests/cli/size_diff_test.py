@@ -193,6 +193,18 @@ def test_assembly_of_what_grew(run, folder):
     assert re.search(r"^  [+].*\bhelper$", shown, re.M) and re.search(r"^  -", shown, re.M)
 
 
+def test_assembly_of_a_function_in_two_programs(run, folder, tmp_path):
+    for build in ("old", "new"):
+        for name in ("one", "a_name_that_is_too_long_for_a_row"):
+            (tmp_path / build).mkdir(exist_ok=True)
+            shutil.copy(folder / build / "program", tmp_path / build / name)
+    done = run("size-diff", tmp_path / "old", tmp_path / "new", "--assembly", "9")
+    shown = re.findall(r"^(\w+) \([\w.]+\): \+\d+ bytes$", done.stdout, re.M)
+    assert sorted(shown) == ["fresh", "grown"]
+    # The end of a name that is cut is that of the whole name.
+    assert re.search(r"^grown \(a_name_\w+…\) +text ", done.stdout, re.M)
+
+
 def test_markdown(run, folder):
     words = ("--markdown", "--fail-above", "1%", "--assembly", "2")
     text = run("size-diff", folder / "old", folder / "new", *words, code=1).stdout

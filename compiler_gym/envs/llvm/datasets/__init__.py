@@ -28,7 +28,12 @@ from compiler_gym.envs.llvm.datasets.llvm_datasets import (
     TensorFlowDataset,
     get_llvm_datasets,
 )
-from compiler_gym.envs.llvm.datasets.opensource_dataset import OpenSourceDataset
+from compiler_gym.envs.llvm.datasets.opensource_dataset import (
+    OpenSourceDataset,
+    OpenSourceDatasetV1,
+    OpenSourceMiniDataset,
+)
+from compiler_gym.envs.llvm.datasets.opensource_table import ProgramFacts
 from compiler_gym.envs.llvm.datasets.programs_dataset import ProgramsDataset
 from compiler_gym.envs.llvm.datasets.published import (
     SOURCE_COMPILERS,
@@ -60,8 +65,11 @@ __all__ = [
     "NPBDataset",
     "OpenCVDataset",
     "OpenSourceDataset",
+    "OpenSourceDatasetV1",
+    "OpenSourceMiniDataset",
     "POJ104Dataset",
     "POJ104LegacyDataset",
+    "ProgramFacts",
     "ProgramsDataset",
     "SOURCE_COMPILERS",
     "TensorFlowDataset",

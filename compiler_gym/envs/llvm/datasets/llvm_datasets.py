@@ -26,7 +26,11 @@ from compiler_gym.envs.llvm.benchmarks.validation import (
 from compiler_gym.envs.llvm.datasets.cbench import CBenchInputs, with_recipe
 from compiler_gym.envs.llvm.datasets.generators import CsmithDataset, LlvmStressDataset
 from compiler_gym.envs.llvm.datasets.kernels_dataset import KERNELS, KernelsDataset
-from compiler_gym.envs.llvm.datasets.opensource_dataset import OpenSourceDataset
+from compiler_gym.envs.llvm.datasets.opensource_dataset import (
+    OpenSourceDataset,
+    OpenSourceDatasetV1,
+    OpenSourceMiniDataset,
+)
 from compiler_gym.envs.llvm.datasets.programs_dataset import ProgramsDataset
 from compiler_gym.envs.llvm.datasets.published import (
     SOURCE_COMPILERS,
@@ -335,7 +339,8 @@ def get_llvm_datasets(site_data_base: str | Path | None = None) -> Iterator[Data
     """
     base = site_data_path() if site_data_base is None else Path(site_data_base)
     yield KernelsDataset(base, sort_order=-2)  # Before cbench-v1, which has -1.
-    yield OpenSourceDataset(base, sort_order=-2)
+    for opensource in (OpenSourceDataset, OpenSourceDatasetV1, OpenSourceMiniDataset):
+        yield opensource(base, sort_order=-2)
     yield ProgramsDataset(base, sort_order=-2)
     yield CsmithDataset(base)
     yield LlvmStressDataset(base)

@@ -3,10 +3,11 @@
 import json
 import shlex
 import subprocess
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from compiler_gym.envs.llvm.benchmarks.bitcode import (
     make_once,
 )
 from compiler_gym.envs.llvm.benchmarks.validation import validate_against_opt
+from compiler_gym.envs.llvm.datasets.opensource_table import ProgramFacts, read_table
 from compiler_gym.envs.llvm.datasets.packages import PackagedDataset, SourceDistribution
 from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.errors.nearest_names import unknown_name
@@ -33,6 +35,12 @@ from compiler_gym.util.runfiles_path import runfiles_path
 
 FOLDER = runfiles_path("compiler_gym/data/opensource-v0")
 """Where ``packages.json`` and ``manifest.txt`` are: the packages, and the files that compile."""
+
+DUPLICATES = "duplicates.csv"
+"""The list of the programs that are equal to others, beside the manifest."""
+
+MINI = "mini.txt"
+"""The list of the programs of ``opensource-mini-v0``."""
 
 LANGUAGES = {".c": ("c", "gnu11"), ".cc": ("c++", "gnu++17"), ".cpp": ("c++", "gnu++17")}
 """What a file is compiled as, by its ending: the language and its standard."""
@@ -81,6 +89,18 @@ class Package:
         return ClangInvocation([*options, file], timeout=_TIMEOUT_SECONDS)
 
 
+class _Lists(NamedTuple):
+    """A folder of lists, and the files there of the programs to have and to leave out."""
+
+    folder: Path
+    programs: str
+    without: str
+
+    def lines(self, name: str) -> list[str]:
+        """Returns the lines of a file of the folder; none without a name."""
+        return (self.folder / name).read_text(encoding="utf-8").splitlines() if name else []
+
+
 class OpenSourceDataset(PackagedDataset):
     """C and C++ of released software, a benchmark for each file that compiles.
 
@@ -89,16 +109,31 @@ class OpenSourceDataset(PackagedDataset):
     compiles its files, and the bitcode is kept in the site data folder. Listing needs no download.
     The parts (train, validation, test) consist of whole packages.
 
+    Some programs are equal to others. ``opensource-v1`` has each of them once. This dataset stays
+    as it is, so that published results can be compared.
+
     Args:
         site_data_base: The folder for packages and bitcode.
         sort_order: Datasets are listed by this number.
         folder: The folder of the lists.
     """
 
+    NAME: ClassVar[str] = "benchmark://opensource-v0"
+    """The full name of the dataset."""
+
+    DESCRIPTION: ClassVar[str] = "Files of released C and C++ software"
+    """A short description of the programs."""
+
+    LIST: ClassVar[str] = "manifest.txt"
+    """The file with the programs, in the folder of the lists."""
+
+    WITHOUT: ClassVar[str] = ""
+    """The file with the programs to leave out. Empty if all stay."""
+
     def __init__(self, site_data_base: str | Path, sort_order: int = 0, folder: Path = FOLDER):
         super().__init__(
-            name="benchmark://opensource-v0",
-            description="Files of released C and C++ software",
+            name=self.NAME,
+            description=self.DESCRIPTION,
             license="Several: see packages[name].license",
             site_data_base=site_data_base,
             benchmark_class=BenchmarkWithSource,
@@ -107,11 +142,36 @@ class OpenSourceDataset(PackagedDataset):
             source="Python package index",
         )
         self._folder = folder
+        self._lists = _Lists(folder, self.LIST, self.WITHOUT)
+        # Datasets of the same packages share their downloads and bitcode.
+        first = BenchmarkUri.from_string(OpenSourceDataset.NAME)
+        self._site_data_path = self.site_data_path.with_name(first.dataset)
 
     @property
     def packages(self) -> dict[str, Package]:
         """The packages by name."""
-        return packages_of(self._folder)
+        return _used_packages(self._lists)
+
+    def table(self, part: str | None = None) -> list[ProgramFacts]:
+        """Returns measured facts about the programs. Downloads and compiles nothing.
+
+        The table comes with the package. ``pandas.DataFrame(dataset.table())`` works.
+
+        Args:
+            part: One of ``compiler_gym.datasets.PARTS``; None for all.
+
+        Raises:
+            ValueError: There is no such part.
+        """
+        known = read_table(self._folder)
+        programs = ((uri, uri.removeprefix(f"{self.name}/")) for uri in self._uris(part))
+        return [
+            known[program]._replace(benchmark=uri) for uri, program in programs if program in known
+        ]
+
+    def known_sizes(self) -> Mapping[str, int]:
+        """Returns the sizes of the programs in bytes of bitcode, from :meth:`table`."""
+        return {facts.benchmark: facts.bitcode_bytes for facts in self.table()}
 
     @property
     def size(self) -> int:
@@ -186,7 +246,7 @@ class OpenSourceDataset(PackagedDataset):
 
     def _uris(self, part: str | None) -> tuple[str, ...]:
         check_part(part, self.name)
-        return _uris_of(self._folder, self.name, part)
+        return _uris_of(self._lists, self.name, part)
 
     def part_of(self, uri: str | BenchmarkUri) -> str:
         """Returns the part of the package of a file.
@@ -202,7 +262,7 @@ class OpenSourceDataset(PackagedDataset):
 
     @property
     def _files(self) -> dict[str, dict[str, None]]:
-        return _files_of(self._folder)
+        return _files_of(self._lists)
 
     def _bitcode(self, package: Package, root: Path, file: str) -> bytes:
         """Returns the unoptimised bitcode of a file, compiled now or earlier."""
@@ -218,6 +278,30 @@ class OpenSourceDataset(PackagedDataset):
         return path.read_bytes()
 
 
+class OpenSourceDatasetV1(OpenSourceDataset):
+    """The programs of ``opensource-v0``, each once, by the same names.
+
+    Programs are equal if their functions are, see :attr:`ProgramFacts.identity`. No program is in
+    two parts, in either dataset. The datasets share their downloads: to uninstall one uninstalls
+    all.
+    """
+
+    NAME = "benchmark://opensource-v1"
+    DESCRIPTION = "Files of released C and C++ software, without duplicates"
+    WITHOUT = DUPLICATES
+
+
+class OpenSourceMiniDataset(OpenSourceDataset):
+    """A fixed choice of programs of ``opensource-v1``: 100 of ``train``, 50 of ``test``.
+
+    It is small enough for many experiments. Packages count about the same.
+    """
+
+    NAME = "benchmark://opensource-mini-v0"
+    DESCRIPTION = "Files of released C and C++ software, a fixed choice of 150"
+    LIST = MINI
+
+
 @cache
 def packages_of(folder: Path = FOLDER) -> dict[str, Package]:
     """Returns the packages of a list by name."""
@@ -229,22 +313,31 @@ def packages_of(folder: Path = FOLDER) -> dict[str, Package]:
 
 
 @cache
-def _files_of(folder: Path) -> dict[str, dict[str, None]]:
+def _used_packages(lists: _Lists) -> dict[str, Package]:
+    """Returns the packages that have files, by name."""
+    files = _files_of(lists)
+    return {name: package for name, package in packages_of(lists.folder).items() if name in files}
+
+
+@cache
+def _files_of(lists: _Lists) -> dict[str, dict[str, None]]:
     """Returns the files of each package, as keys of a dict for quick lookups in order."""
+    left_out = {line.partition(",")[0] for line in lists.lines(lists.without)}
     files: dict[str, dict[str, None]] = {}
-    for line in (folder / "manifest.txt").read_text(encoding="utf-8").splitlines():
-        name, _, file = line.partition("/")
-        files.setdefault(name, {})[file] = None
+    for line in lists.lines(lists.programs):
+        if line not in left_out:
+            name, _, file = line.partition("/")
+            files.setdefault(name, {})[file] = None
     return files
 
 
 @cache
-def _uris_of(folder: Path, name: str, part: str | None) -> tuple[str, ...]:
+def _uris_of(lists: _Lists, name: str, part: str | None) -> tuple[str, ...]:
     """Returns the URIs of all files of a part."""
-    packages = packages_of(folder)
+    packages = packages_of(lists.folder)
     return tuple(
         f"{name}/{package}/{file}"
-        for package, files in _files_of(folder).items()
+        for package, files in _files_of(lists).items()
         if part in (None, packages[package].part)
         for file in files
     )

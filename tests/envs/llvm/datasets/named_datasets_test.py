@@ -51,6 +51,8 @@ def test_get_llvm_datasets(tmp_path):
     assert classes.pop("benchmark://kernels-v0") == "KernelsDataset"
     assert {name: class_name for class_name, name in NAMES.items()}.items() <= classes.items()
     assert classes.pop("benchmark://opensource-v0") == "OpenSourceDataset"
+    assert classes.pop("benchmark://opensource-v1") == "OpenSourceDatasetV1"
+    assert classes.pop("benchmark://opensource-mini-v0") == "OpenSourceMiniDataset"
     assert classes.pop("benchmark://programs-v0") == "ProgramsDataset"
     assert classes.pop("generator://csmith-v0") == "CsmithDataset"
     assert classes.pop("generator://llvm-stress-v0") == "LlvmStressDataset"
@@ -59,9 +61,11 @@ def test_get_llvm_datasets(tmp_path):
         "benchmark://anghabench-v0",
         "benchmark://mibench-v0",
     }
-    assert [dataset.name for dataset in sorted(datasets)][:4] == [
+    assert [dataset.name for dataset in sorted(datasets)][:6] == [
         "benchmark://kernels-v0",
+        "benchmark://opensource-mini-v0",
         "benchmark://opensource-v0",
+        "benchmark://opensource-v1",
         "benchmark://programs-v0",
         "benchmark://cbench-v1",
     ]

@@ -1,14 +1,23 @@
 import json
 import pickle
+from collections import Counter
 from contextlib import suppress
 
 import numpy as np
 import pytest
 
+import compiler_gym
 from compiler_gym.datasets import PARTS, Subset
-from compiler_gym.envs.llvm.datasets import LlvmDatasets, OpenSourceDataset
+from compiler_gym.envs.llvm.datasets import (
+    LlvmDatasets,
+    OpenSourceDataset,
+    OpenSourceDatasetV1,
+    OpenSourceMiniDataset,
+)
 from compiler_gym.envs.llvm.datasets.opensource_dataset import LANGUAGES
 from compiler_gym.errors import BenchmarkInitError, DatasetInitError
+from compiler_gym.util.thread_pool import ThreadEnvironments
+from tools import measure_opensource
 
 NAME = "benchmark://opensource-v0"
 
@@ -163,3 +172,104 @@ def test_the_packages_of_the_release(tmp_path):
     assert uris == sorted(uris)
     assert uris[0] in LlvmDatasets([dataset])["benchmark://opensource-v0"]
     assert not any(tmp_path.iterdir())
+
+
+KINDS = (OpenSourceDataset, OpenSourceDatasetV1, OpenSourceMiniDataset)
+
+
+@pytest.fixture(name="kinds")
+def fixture_kinds(tmp_path):
+    """The datasets of the release, in the order of KINDS."""
+    return [kind(tmp_path) for kind in KINDS]
+
+
+def by_path(dataset, part=None):
+    """Returns the facts about programs by the paths in their URIs."""
+    return {facts.benchmark.split("/", 3)[3]: facts for facts in dataset.table(part)}
+
+
+def test_table(kinds, tmp_path):
+    everything = by_path(kinds[0])
+    for dataset in kinds:
+        table = by_path(dataset)
+        assert [facts.benchmark for facts in table.values()] == [*dataset.benchmark_uris()]
+        for path, facts in table.items():
+            assert facts.part == dataset.part_of(facts.benchmark)
+            assert facts.package == dataset.package_of(facts.benchmark)
+            assert facts[3:] == everything[path][3:]
+            assert facts.instructions >= 20 and facts.identity
+            assert 0 <= facts.shared_functions <= facts.functions
+            if facts.ir_sha1:
+                assert len(facts.ir_sha1) == 40 and facts.instructions_oz and facts.code_bytes_oz
+            assert len(facts.code_hash) == (16 if facts.functions else 0)
+        for part in PARTS:
+            of_part = [facts for facts in table.values() if facts.part == part]
+            assert dataset.table(part) == of_part
+        with pytest.raises(ValueError, match="'dev'"):
+            dataset.table("dev")
+    assert not any(tmp_path.iterdir())
+
+
+def test_equal_programs_are_in_one_part_once(kinds):
+    former, distinct, small = map(by_path, kinds)
+    stays = {facts.identity: path for path, facts in distinct.items()}
+    assert len(stays) == len(distinct)
+    known = [facts.ir_sha1 for facts in distinct.values() if facts.ir_sha1]
+    assert len({*known}) == len(known)
+    assert {facts.identity for facts in former.values()} == {*stays}
+    assert {*small} < {*distinct} < {*former}
+    copies = measure_opensource.duplicates(former.values())
+    assert copies == {
+        path: stays[facts.identity] for path, facts in former.items() if path not in distinct
+    }
+
+
+def test_small_choice(kinds):
+    former, distinct, small = map(by_path, kinds)
+    table = [facts for path, facts in former.items() if path in distinct]
+    assert [*small] == measure_opensource.mini(table)
+    for part, count in ("train", 100), ("validation", 0), ("test", 50):
+        assert len(kinds[2].table(part)) == count
+    packages = Counter(facts.package for facts in small.values() if facts.part == "train")
+    assert max(packages.values()) <= 2
+    assert kinds[2].packages.keys() == {facts.package for facts in small.values()}
+
+
+def test_sizes_need_no_download(kinds, monkeypatch):
+    monkeypatch.setattr(OpenSourceDataset, "unpacked", lambda *_: pytest.fail("downloads"))
+    for dataset in kinds:
+        chosen = Subset(dataset, "test", min_size=5000, max_size=20_000, balance="package")
+        sizes = {facts.benchmark: facts.bitcode_bytes for facts in dataset.table("test")}
+        uris = [*chosen.benchmark_uris()]
+        assert {*uris} == {uri for uri, size in sizes.items() if 5000 <= size <= 20_000}
+        assert 0 < chosen.size == len(uris) < len(sizes)
+
+
+def test_measuring(make, tmp_path, monkeypatch):
+    dataset = make()
+    folder, keep = tmp_path / "lists", tmp_path / "rows.jsonl"
+    with compiler_gym.make("llvm-v0") as env:
+        env.datasets.add(dataset)
+        environments = ThreadEnvironments(lambda: env)
+        rows = measure_opensource.measure_all(environments, folder, keep, jobs=1)
+        env.reset(benchmark=f"{NAME}/second/src/one.c")
+        observed = env.observation["IrInstructionCount"], env.observation["IrSha1"]
+    measure_opensource.write(rows, folder)
+    files = ["src/one.c", "src/two.cpp"]  # The third does not compile.
+    table = by_path(dataset)
+    assert [*table] == [f"{name}/{file}" for name in ("first", "second") for file in files]
+    facts = table["second/src/one.c"]
+    assert (facts.instructions, facts.ir_sha1) == observed
+    assert all(each.functions == each.shared_functions == 1 for each in table.values())
+    distinct = OpenSourceDatasetV1(tmp_path / "site", folder=folder)
+    assert [*by_path(distinct)] == [f"first/{file}" for file in files]
+    # Nothing is downloaded again.
+    assert distinct.site_data_path == dataset.site_data_path
+    program = distinct.benchmark(f"{distinct.name}/first/src/one.c")
+    assert len(program.proto.program.contents) == facts.bitcode_bytes
+
+    def fail(environments, program):
+        raise BenchmarkInitError(program)
+
+    monkeypatch.setattr(measure_opensource, "measure", fail)
+    assert measure_opensource.measure_all(environments, folder, keep, jobs=1) == rows

@@ -205,7 +205,8 @@ def check(environments: ThreadEnvironments, count: int) -> int:
     """Measures random programs again. Returns the number of those that differ from the table."""
     table = read_table(FOLDER)
     wrong = 0
-    for program in random.sample([*table], count):
+    measured = [program for program, facts in table.items() if facts.ir_sha1]
+    for program in random.sample(measured, count):
         row = measure(environments, program)
         row |= {"code_hash": _code_hash(row), "functions": len(row["functions"])}
         known = table[program]._asdict()

@@ -84,6 +84,12 @@ TEST_F(NoProcessesLeftTest, StartFailsOnlyWhenNoneIsLeft) {
   EXPECT_EQ(client_.textOf(client_.startOn("new")), "new");
 }
 
+TEST_F(NoProcessesLeftTest, ProgramThatIsTooLargeTakesNoPlace) {
+  EXPECT_THAT(client_.start(makeBenchmark("benchmark://toy-v0/new", "enormous")).status,
+              IsError(StatusCode::RESOURCE_EXHAUSTED, "The program is too large"));
+  EXPECT_TRUE(haveProcesses(4));
+}
+
 // The client has the id of the session before it turns out that there can be no process.
 TEST_F(NoProcessesLeftTest, PromisedSessionFailsAndMakesRoomForTheNext) {
   const RefusedForks refused(1);

@@ -242,6 +242,9 @@ Status ToySession::init(const ActionSpace& actionSpace, const Benchmark& benchma
   if (text_ == "unacceptable" || text_ == "awaited-unacceptable") {
     return Status(StatusCode::INVALID_ARGUMENT, "Cannot parse the program");
   }
+  if (text_ == "enormous") {
+    return Status(StatusCode::RESOURCE_EXHAUSTED, "The program is too large");
+  }
   if (text_ == "deadly") std::abort();
   if (text_ == "explosive") throw std::runtime_error("the program exploded");
   return Status::OK;

@@ -11,7 +11,8 @@
 namespace compiler_gym::toy {
 
 // Edits text. The program of a benchmark is the text, in its contents or in a file; the text
-// "unacceptable" is refused with INVALID_ARGUMENT, "explosive" throws, and "deadly" aborts.
+// "unacceptable" is refused with INVALID_ARGUMENT and "enormous" with RESOURCE_EXHAUSTED,
+// "explosive" throws, and "deadly" aborts.
 //
 // Action space 0, "Edit": named actions, see editNames(). Action space 1, "Append": a string of 1
 // to 16 bytes to append.

@@ -41,12 +41,13 @@ Digest digestOf(const Benchmark& benchmark) {
   return digest;
 }
 
-// True if a start has failed because the system has no process or open file left. `process` is the
-// process that failed, or null if none was created.
+// True if the system had no process or open file left for `process`, which is null if it was not
+// even prepared. A session in a process that was made can need too much of something else.
 bool isForLackOfRoom(const Status& status, const Worker* process) {
   if (status.error_code() != StatusCode::RESOURCE_EXHAUSTED) return false;
-  return process == nullptr || !process->isDead() ||
-         process->record().endReason() == EndReason::kNotForked;
+  if (process == nullptr) return true;
+  return process->isDead() ? process->record().endReason() == EndReason::kNotForked
+                           : process->pid() == 0;
 }
 
 }  // namespace
@@ -87,10 +88,17 @@ PristinePool::EntryPtr PristinePool::find(const std::string& key) {
 
 Status PristinePool::start(const Origin& origin, const SpaceIndices& observations,
                            Deadline deadline, std::shared_ptr<Worker>* process) {
-  while (true) {
+  return withRoom(*process, [&] {
     process->reset();
-    const Status status = startOnce(origin, observations, deadline, process);
-    if (!isForLackOfRoom(status, process->get()) || !makeRoom()) return status;
+    return startOnce(origin, observations, deadline, process);
+  });
+}
+
+Status PristinePool::withRoom(const std::shared_ptr<Worker>& process,
+                              const std::function<Status()>& attempt) {
+  while (true) {
+    const Status status = attempt();
+    if (!isForLackOfRoom(status, process.get()) || !makeRoom()) return status;
   }
 }
 
@@ -144,7 +152,6 @@ Status PristinePool::startFrom(Entry& entry, const std::string& key, const Origi
     }
     std::unique_ptr<WorkerCopies::PendingCopy> order;
     status = spareWorkers_.copy(entry.pristine, deadline, process, &order);
-    if (!status.ok() && entry.pristine->isDead()) *process = entry.pristine;
     if (status.error_code() != StatusCode::ABORTED) return status;
     entry.pristine.reset();
   }

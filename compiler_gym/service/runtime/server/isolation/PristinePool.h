@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -32,13 +33,17 @@ class PristinePool {
   PristinePool(ForkServerProcess& forkServer, SpareWorkers& spareWorkers, size_t maxSizeInBytes,
                size_t maxCount);
 
-  // Returns a worker for the program. Fails like StartSession. If the system has no process or open
-  // file left, makes room and tries again.
+  // Returns a worker for the program, withRoom(). Fails like StartSession.
   //
   // `observations` are the indices of spaces that will be requested. The pristine session computes
   // the deterministic ones once, so that its copies have them.
   grpc::Status start(const Origin& origin, const SpaceIndices& observations, Deadline deadline,
                      std::shared_ptr<Worker>* process);
+
+  // Repeats an attempt to make `process` while the system has no process or open file left for it,
+  // and there is room to make.
+  grpc::Status withRoom(const std::shared_ptr<Worker>& process,
+                        const std::function<grpc::Status()>& attempt);
 
   // Ends the least recently used half of the idle pristine sessions, and waits briefly for their
   // ends. Returns false if none is idle.

@@ -32,13 +32,9 @@ ProcessHost::ProcessHost(std::shared_ptr<ForkServerProcess> forkServer,
 Status ProcessHost::start(const std::shared_ptr<const Benchmark>& benchmark,
                           const StartSessionRequest& request, const RequestContext& context,
                           StartSessionReply* reply, std::shared_ptr<Worker>* process) {
-  while (true) {
-    const Status status = startAndObserve(benchmark, request, context, reply, process);
-    if (status.ok()) break;
-    const bool isMade = !*process || !(*process)->isDead() ||
-                        (*process)->record().endReason() != EndReason::kNotForked;
-    if (isMade || !pristine_.makeRoom()) return status;
-  }
+  // It may turn out only with the observation that a copy could not be made.
+  RETURN_IF_ERROR(pristine_.withRoom(
+      *process, [&] { return startAndObserve(benchmark, request, context, reply, process); }));
   attachSocket(**process, context);
   return Status::OK;
 }
@@ -71,12 +67,8 @@ Status ProcessHost::fork(const std::shared_ptr<Worker>& original, const RequestC
 Status ProcessHost::copyProcess(const std::shared_ptr<Worker>& original,
                                 const RequestContext& context, std::shared_ptr<Worker>* copy) {
   std::unique_ptr<WorkerCopies::PendingCopy> order;
-  Status status;
-  do {
-    status = spareWorkers_.copy(original, context.deadline, copy, &order);
-  } while (status.error_code() == StatusCode::RESOURCE_EXHAUSTED && !original->isDead() &&
-           pristine_.makeRoom());
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(pristine_.withRoom(
+      *copy, [&] { return spareWorkers_.copy(original, context.deadline, copy, &order); }));
   if (context.clientSocket) context.clientSocket->afterReply = std::move(order);
   return Status::OK;
 }

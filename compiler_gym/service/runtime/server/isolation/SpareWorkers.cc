@@ -14,6 +14,7 @@ Status SpareWorkers::copy(const std::shared_ptr<Worker>& original, Deadline dead
                           std::shared_ptr<Worker>* copy,
                           std::unique_ptr<WorkerCopies::PendingCopy>* order) {
   const Status status = original->copies().make(deadline, copy, order);
+  if (!status.ok() && original->isDead()) *copy = original;
   if (status.ok() && maxCount_ > 0 && original->copies().isRepeated()) {
     deferredWork_.add([this, weak = std::weak_ptr(original)] {
       if (const std::shared_ptr<Worker> wanted = weak.lock()) make(wanted);

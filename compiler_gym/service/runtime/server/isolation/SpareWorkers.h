@@ -25,7 +25,7 @@ class SpareWorkers {
   // them, and must be destroyed before this object.
   SpareWorkers(DeferredWork& deferredWork, int maxCount);
 
-  // Copies the process, see WorkerCopies::make().
+  // Copies the process, see WorkerCopies::make(). Sets `copy` to the original if that has died.
   grpc::Status copy(const std::shared_ptr<Worker>& original, Deadline deadline,
                     std::shared_ptr<Worker>* copy,
                     std::unique_ptr<WorkerCopies::PendingCopy>* order);

@@ -36,8 +36,8 @@ struct CostTraits {
 ///
 /// The program is taken in as follows: debug information and module-level named metadata are
 /// removed, value names are dropped, and the module's name and source file become "-", so that a
-/// player cannot recognise a program by anything but its code. A program that names no target is
-/// taken to be for this machine.
+/// player cannot recognise a program by anything but its code. From LLVM 23 on, "llvm.errno.tbaa"
+/// stays, which passes read. A program that names no target is taken to be for this machine.
 class Program {
  public:
   /// Computes a cost of a program given as bitcode.

@@ -204,6 +204,20 @@ entry_block:
             "}\n");
 }
 
+TEST(ProgramTest, KeepsWhichMemoryHasErrnoSinceLlvm23) {
+  constexpr char kNamed[] = R"(
+!llvm.ident = !{!0}
+!llvm.errno.tbaa = !{!1}
+!0 = !{!"secret compiler"}
+!1 = !{!2, !2, i64 0}
+!2 = !{!"int", !3, i64 0}
+!3 = !{!"Simple C/C++ TBAA"}
+)";
+  const std::string text = textOf(*loaded(kNamed));
+  EXPECT_THAT(text, Not(HasSubstr("secret")));
+  EXPECT_EQ(text.find("!llvm.errno.tbaa = ") != std::string::npos, LLVM_VERSION_MAJOR >= 23);
+}
+
 TEST(ProgramTest, CompletesTheTarget) {
   const std::string host = llvm::sys::getDefaultTargetTriple();
   EXPECT_THAT(textOf(*loaded(kText)), AllOf(HasSubstr("target triple = \"" + host + "\""),

@@ -194,8 +194,8 @@ def run_program(name: str, main: Callable[[], int | None]) -> int:
         main: The program; returns its exit code, None for 0.
 
     Returns:
-        The exit code: 130 after Ctrl-C, 1 after an error. An error prints a line to stderr, and a
-        traceback too if ``COMPILER_GYM_DEBUG`` is set.
+        The exit code: 130 after Ctrl-C or SIGTERM, 1 after an error. An error prints a line to
+        stderr, and a traceback too if ``COMPILER_GYM_DEBUG`` is set.
 
     Raises:
         Exception: A defect of the program, after a line that says so.

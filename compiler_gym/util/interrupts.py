@@ -7,6 +7,9 @@ from types import FrameType
 
 INTERRUPTED = 130  # The exit code that shells report for a program ended by Ctrl-C.
 
+# SIGTERM is the one of kill, timeout, and of jobs that are cancelled.
+_ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
 
 def end_on_interrupt() -> None:
     """Makes Ctrl-C end the program at once. No child process has been started yet."""
@@ -14,13 +17,15 @@ def end_on_interrupt() -> None:
 
 
 def raise_on_interrupt() -> None:
-    """Makes Ctrl-C raise KeyboardInterrupt, the default of Python."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    """Makes Ctrl-C and SIGTERM raise KeyboardInterrupt, so that the program cleans up."""
+    for number in _ENDING_SIGNALS:
+        signal.signal(number, signal.default_int_handler)
 
 
 def ignore_interrupts() -> None:
-    """Makes Ctrl-C do nothing, because the program is ending and cleaning up."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """Makes Ctrl-C and SIGTERM do nothing, because the program is ending and cleaning up."""
+    for number in _ENDING_SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
 
 
 def _end(number: int, frame: FrameType | None) -> None:

@@ -382,14 +382,14 @@ def test_programs_of_a_check_are_not_searched(run, folder, monkeypatch):
     assert [each["source"] for each in units] == ["unit1.c"]
 
 
-def test_an_interrupt_of_the_program_alone_ends_the_check(folder):
+def test_sigterm_ends_the_check_as_ctrl_c_does(folder):
     check = "sleep 1000 & sleep 1000"
     words = command("build", "--evaluations", "1", "--check", check, "--", "make", "unit1.o")
     process = subprocess.Popen(words, start_new_session=True, stderr=subprocess.PIPE)
     # A shell that is about to start the second one may miss the signal.
     wait_until(lambda: command_lines(descendants(process.pid)).count("sleep 1000 ") == 2)
     started = descendants(process.pid)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(signal.SIGTERM)
     _, stderr = process.communicate(timeout=100)
     assert process.returncode == 130 and b"Traceback" not in stderr
     assert len(started) > 2

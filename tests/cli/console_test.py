@@ -17,9 +17,10 @@ from compiler_gym.spaces import Discrete, Scalar
 @pytest.fixture(autouse=True)
 def handler():
     """A program ends with interrupts ignored."""
-    former = signal.getsignal(signal.SIGINT)
+    former = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     yield
-    signal.signal(signal.SIGINT, former)
+    for number, function in former.items():
+        signal.signal(number, function)
 
 
 def fail_with(error):

@@ -70,14 +70,15 @@ def _row(dataset: "Dataset") -> dict[str, Any]:
         "number": dataset.size or None,
         "size": _describe_bytes(size) if size or dataset.installed else "-",
         "licence": _beginning(dataset.license or "unknown", _LICENCE_WIDTH),
-        "run": _briefly(dataset.runnable),
-        "check": _briefly(dataset.validatable),
+        "run": _running(dataset.runnable, dataset.validatable),
         "source": _beginning(_host_of(dataset.source) or dataset.source, _SOURCE_WIDTH),
     }
 
 
-def _briefly(answer: str) -> str:
-    return "some" if answer == "Partially" else answer.lower()
+def _running(*answers: str) -> str:
+    """Returns whether programs can be run and their output checked: two answers if these differ."""
+    brief = ("some" if answer == "Partially" else answer.lower() for answer in answers)
+    return "/".join(dict.fromkeys(brief))
 
 
 def _beginning(text: str, width: int) -> str:

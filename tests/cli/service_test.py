@@ -65,13 +65,13 @@ def test_list_of_datasets(run, environment):
     assert table.startswith("dataset ")
     assert max(map(len, table.splitlines())) <= 80
     for row in (
-        r"kernels-v0 +28 +[\d.]+ (kB|B) +MIT +yes +yes +built in",
-        r"programs-v0 +16 +- +Several +yes +yes +Python package…",
-        r"cbench-v1 +23 +- +BSD 3-Clause +some +some +fbaipublicfiles.com",
-        r"npb-v0 +122 +- +NASA Open… +no +no +fbaipublicfiles.com",
-        r"anghabench-v1 +1041333 +- +Unknown +no +no +github.com",
-        r"csmith-v0 + 0 B +BSD +yes +yes +csmith",
-        r"llvm-stress-v0 + 0 B +Apache… +no +no +llvm-stress",
+        r"kernels-v0 +28 +[\d.]+ (kB|B) +MIT +yes +built in",
+        r"programs-v0 +16 +- +Several +yes +Python package…",
+        r"cbench-v1 +23 +- +BSD 3-Clause +some +fbaipublicfiles.com",
+        r"npb-v0 +122 +- +NASA Open… +no +fbaipublicfiles.com",
+        r"anghabench-v1 +1041333 +- +Unknown +no +github.com",
+        r"csmith-v0 + 0 B +BSD +yes +csmith",
+        r"llvm-stress-v0 + 0 B +Apache… +no +llvm-stress",
     ):
         assert re.search(f"^{row}$", table, re.M), table
     assert "without a number have no end" in rest

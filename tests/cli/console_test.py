@@ -12,6 +12,7 @@ from compiler_gym.cli.options import program_file
 from compiler_gym.distributed import PoolError
 from compiler_gym.errors.nearest_names import UnknownNameError
 from compiler_gym.spaces import Discrete, Scalar
+from compiler_gym.util.interrupts import INTERRUPTED, hold_interrupts
 
 
 @pytest.fixture(autouse=True)
@@ -21,6 +22,20 @@ def handler():
     yield
     for number, function in former.items():
         signal.signal(number, function)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupts_wait_for_the_end_of_a_block(number):
+    done = []
+
+    def main():
+        with hold_interrupts():
+            signal.raise_signal(number)
+            done.append("block")
+        done.append("more")
+
+    assert run_program("program", main) == INTERRUPTED
+    assert done == ["block"]
 
 
 def fail_with(error):

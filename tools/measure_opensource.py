@@ -151,7 +151,7 @@ def facts_of(rows: Sequence[Row], folder: Path) -> list[ProgramFacts]:
         for function in row["functions"].items():
             packages[function].add(_package_of(row))
     names = (*_OBSERVED, "bitcode_bytes")
-    observed: list[Row] = [{name: row.get(name) for name in names} for row in rows]
+    observed: list[Row] = [{name: row[name] for name in names} for row in rows]
     return [
         ProgramFacts(
             **values,

@@ -6,7 +6,7 @@ import io
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple, get_type_hints
+from typing import NamedTuple, get_type_hints
 
 _FILE = "programs.csv.gz"
 
@@ -19,10 +19,8 @@ class ProgramFacts(NamedTuple):
         part: One of ``compiler_gym.datasets.PARTS``.
         package: The package in the Python package index.
         instructions: The instructions before any pass (``IrInstructionCountO0``).
-        instructions_oz: The instructions after ``-Oz`` (``IrInstructionCountOz``); None if this was
-            not measured.
-        code_bytes_oz: The bytes of code and constants after ``-Oz`` (``ObjectTextSizeOz``); None if
-            this was not measured.
+        instructions_oz: The instructions after ``-Oz`` (``IrInstructionCountOz``).
+        code_bytes_oz: The bytes of code and constants after ``-Oz`` (``ObjectTextSizeOz``).
         bitcode_bytes: The size as the compiler gets the program, which ``min_size`` and
             ``max_size`` of :class:`compiler_gym.datasets.Subset` compare with.
         functions: The number of functions, without inline functions of headers.
@@ -30,15 +28,15 @@ class ProgramFacts(NamedTuple):
             and the same textual IR.
         code_hash: A hash of these functions, and of the number of instructions. Empty without
             functions.
-        ir_sha1: The hash of the program before any pass (``IrSha1``); empty if it was not measured.
+        ir_sha1: The hash of the program before any pass (``IrSha1``).
     """
 
     benchmark: str
     part: str
     package: str
     instructions: int
-    instructions_oz: int | None
-    code_bytes_oz: int | None
+    instructions_oz: int
+    code_bytes_oz: int
     bitcode_bytes: int
     functions: int
     shared_functions: int
@@ -67,16 +65,9 @@ def read_table(folder: Path) -> Mapping[str, ProgramFacts]:
     types = get_type_hints(ProgramFacts)
     rows = csv.DictReader(io.StringIO(gzip.decompress(path.read_bytes()).decode()))
     table = (
-        ProgramFacts(**{name: _value(text, types[name]) for name, text in row.items()})
-        for row in rows
+        ProgramFacts(**{name: types[name](text) for name, text in row.items()}) for row in rows
     )
     return {facts.benchmark.split("/", 3)[3]: facts for facts in table}
-
-
-def _value(text: str, kind: object) -> Any:
-    if kind is str:
-        return text
-    return int(text) if text else None
 
 
 def write_table(folder: Path, table: Iterable[ProgramFacts]) -> None:

@@ -8,6 +8,7 @@
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringRef.h"
+#include "llvm/TargetParser/Host.h"
 #include "llvm_service/observations/Observation.h"
 #include "llvm_service/observations/Spaces.h"
 
@@ -58,11 +59,13 @@ std::map<std::string, Cache> readCaches() {
     for (const fs::directory_entry& entry : fs::directory_iterator(cpu.path() / "cache", error)) {
       const fs::path& index = entry.path();
       const std::string level = readLine(index / "level");
-      if (level.empty()) {
+      const int64_t bytes = parseSize(readLine(index / "size"));
+      // Some boards with Arm processors list caches without their sizes.
+      if (level.empty() || bytes < 0) {
         continue;
       }
       Cache& cache = caches[nameOfCache(level, readLine(index / "type"))];
-      cache.bytes = parseSize(readLine(index / "size"));
+      cache.bytes = bytes;
       cache.sharers.insert(readLine(index / "shared_cpu_list"));
     }
   }
@@ -77,7 +80,8 @@ std::string readCpuName() {
       return value.trim().str();
     }
   }
-  return "unknown";
+  // The kernel of Arm processors has numbers only.
+  return llvm::sys::getHostCPUName().str();
 }
 
 Event makeCpuInfo() {

@@ -55,6 +55,9 @@ busybox mount -t devpts devpts /dev/pts
 busybox mount -t tmpfs shm /dev/shm
 busybox mount -t tmpfs tmp /tmp
 ln -sfn /proc/self/fd /dev/fd
+ln -sfn fd/0 /dev/stdin
+ln -sfn fd/1 /dev/stdout
+ln -sfn fd/2 /dev/stderr
 busybox ip link set lo up
 # As with systemd: the kernel's own limit is lower.
 ulimit -n 524288

@@ -151,10 +151,9 @@ def facts_of(rows: Sequence[Row], folder: Path) -> list[ProgramFacts]:
         for function in row["functions"].items():
             packages[function].add(_package_of(row))
     names = (*_OBSERVED, "bitcode_bytes")
-    observed: list[Row] = [{name: row[name] for name in names} for row in rows]
     return [
         ProgramFacts(
-            **values,
+            **{name: row[name] for name in names},
             benchmark=f"{OpenSourceDataset.NAME}/{row['program']}",
             part=packages_of(folder)[_package_of(row)].part,
             package=_package_of(row),
@@ -162,7 +161,7 @@ def facts_of(rows: Sequence[Row], folder: Path) -> list[ProgramFacts]:
             shared_functions=sum(len(packages[each]) > 1 for each in row["functions"].items()),
             code_hash=_code_hash(row),
         )
-        for row, values in zip(rows, observed, strict=True)
+        for row in rows
     ]
 
 
@@ -205,8 +204,7 @@ def check(environments: ThreadEnvironments, count: int) -> int:
     """Measures random programs again. Returns the number of those that differ from the table."""
     table = read_table(FOLDER)
     wrong = 0
-    measured = [program for program, facts in table.items() if facts.ir_sha1]
-    for program in random.sample(measured, count):
+    for program in random.sample([*table], count):
         row = measure(environments, program)
         row |= {"code_hash": _code_hash(row), "functions": len(row["functions"])}
         known = table[program]._asdict()

@@ -32,7 +32,8 @@ from compiler_gym.tuning.size.tasks import Optimization, Optimized
 from compiler_gym.util import llvm_tools
 from compiler_gym.util.commands import CommandError, run_command
 from compiler_gym.util.filesystem import atomic_file_write
-from compiler_gym.util.interrupts import INTERRUPTED, hold_interrupts
+from compiler_gym.util.held_interrupts import hold_interrupts
+from compiler_gym.util.interrupts import INTERRUPTED
 from compiler_gym.util.shell_format import join_cmd, plural
 
 _SECONDS = 600

@@ -10,7 +10,6 @@ from contextlib import contextmanager, suppress
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from queue import SimpleQueue
-from types import FrameType
 from typing import Any
 
 from typing_extensions import override
@@ -18,6 +17,7 @@ from typing_extensions import override
 from compiler_gym.distributed.backend import Backend, Handle, Lost
 from compiler_gym.distributed.task import Task
 from compiler_gym.distributed.worker import Worker
+from compiler_gym.util.held_interrupts import hold_interrupts
 from compiler_gym.util.processors import processors
 
 _JOIN_SECONDS = 10
@@ -25,17 +25,13 @@ _JOIN_SECONDS = 10
 _STOP_SECONDS = 3
 
 
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    """Ends the task under way as Ctrl-C ends a command, so that it cleans up."""
-    raise KeyboardInterrupt
-
-
 def _serve(connection: "Connection[Any, Any]") -> None:
     """Serves the calls that come from the pool, until it closes the connection."""
     # The pool decides when the workers end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-    signal.signal(signal.SIGTERM, _interrupt)
+    # Ends the task under way as Ctrl-C ends a command, so that it cleans up.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         _serve_calls(connection)
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # The process ends, and cleans up by itself.
@@ -74,25 +70,16 @@ class _Ticket:
 
 
 @contextmanager
-def _interrupt_held_back() -> Iterator[None]:
-    """Holds back Ctrl-C, which goes to all processes of a terminal, while a process is started.
+def _interrupt_blocked() -> Iterator[None]:
+    """Blocks Ctrl-C, which goes to all processes of a terminal, while a process is started.
 
-    The new process inherits the blocked signal, and this one does not stop halfway.
+    The new process inherits the blocked signal.
     """
-    is_main = threading.current_thread() is threading.main_thread()
-    caught: list[int] = []
-    before = (
-        signal.signal(signal.SIGINT, lambda number, _: caught.append(number)) if is_main else None
-    )
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        if is_main:
-            signal.signal(signal.SIGINT, before)
-        if caught:
-            signal.raise_signal(signal.SIGINT)
 
 
 class LocalHandle(Handle):
@@ -108,7 +95,8 @@ class LocalHandle(Handle):
         self.process = self._context.Process(target=_serve, args=(other,), daemon=True)
         # The tracker comes first: it unblocks the signal when it starts.
         resource_tracker.ensure_running()
-        with _interrupt_held_back():
+        # This process does not stop halfway.
+        with hold_interrupts(), _interrupt_blocked():
             self.process.start()
         other.close()
 

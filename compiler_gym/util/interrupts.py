@@ -3,14 +3,12 @@
 import os
 import signal
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from types import FrameType
 
 INTERRUPTED = 130  # The exit code that shells report for a program ended by Ctrl-C.
 
 # SIGTERM is the one of kill, timeout, and of jobs that are cancelled.
-_ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def end_on_interrupt() -> None:
@@ -20,35 +18,14 @@ def end_on_interrupt() -> None:
 
 def raise_on_interrupt() -> None:
     """Makes Ctrl-C and SIGTERM raise KeyboardInterrupt, so that the program cleans up."""
-    for number in _ENDING_SIGNALS:
+    for number in ENDING_SIGNALS:
         signal.signal(number, signal.default_int_handler)
 
 
 def ignore_interrupts() -> None:
     """Makes Ctrl-C and SIGTERM do nothing, because the program is ending and cleaning up."""
-    for number in _ENDING_SIGNALS:
+    for number in ENDING_SIGNALS:
         signal.signal(number, signal.SIG_IGN)
-
-
-@contextmanager
-def hold_interrupts() -> Iterator[None]:
-    """Holds Ctrl-C and SIGTERM back until the end of the ``with`` block, in the main thread.
-
-    Raises:
-        KeyboardInterrupt: At the end, if one of them came.
-    """
-    held: list[int] = []
-    former = {
-        number: signal.signal(number, lambda number, _: held.append(number))
-        for number in _ENDING_SIGNALS
-    }
-    try:
-        yield
-    finally:
-        for number, handler in former.items():
-            signal.signal(number, handler)
-    if held:
-        raise KeyboardInterrupt
 
 
 def _end(number: int, frame: FrameType | None) -> None:

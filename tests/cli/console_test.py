@@ -12,7 +12,8 @@ from compiler_gym.cli.options import program_file
 from compiler_gym.distributed import PoolError
 from compiler_gym.errors.nearest_names import UnknownNameError
 from compiler_gym.spaces import Discrete, Scalar
-from compiler_gym.util.interrupts import INTERRUPTED, hold_interrupts
+from compiler_gym.util.held_interrupts import hold_interrupts
+from compiler_gym.util.interrupts import INTERRUPTED
 
 
 @pytest.fixture(autouse=True)

@@ -40,12 +40,15 @@ std::string textOf(const std::string& bitcode) {
 
 class ClangPipelineTest : public ::testing::TestWithParam<std::string> {
  protected:
-  // Runs clang on bitcode.
+  // Runs clang on bitcode, for the machine that the bitcode is for.
   std::string clang(const std::vector<std::string>& options, const std::string& bitcode) const {
     const std::string input = (directory_.path() / "input.bc").string();
     std::string output = (directory_.path() / "output").string();
     std::ofstream(input, std::ios::binary) << bitcode;
-    std::vector<std::string> command = {"clang"};
+    OwnedModule owned;
+    EXPECT_THAT(parseIr(bitcode, owned), IsOk());
+    std::vector<std::string> command = {"clang",
+                                        "--target=" + owned.module->getTargetTriple().str()};
     command.insert(command.end(), options.begin(), options.end());
     command.insert(command.end(), {"-c", "-w", input, "-o", output});
     runLlvmTool(command);

@@ -202,7 +202,7 @@ TEST_F(RegallocGameTest, ProgramsWithoutQuestionsEndAtOnce) {
 
 // LLVM sends the name of each function, and waits when nobody reads them.
 TEST_F(RegallocGameTest, ManyFunctionsWithFewQuestions) {
-  std::string program;
+  std::string program = "target triple = \"x86_64-pc-linux-gnu\"\n";
   for (int i = 0; i < 400; ++i) {
     program +=
         "define i32 @f" + std::string(400, 'x') + std::to_string(i) + "() {\n  ret i32 7\n}\n";

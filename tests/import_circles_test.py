@@ -7,6 +7,7 @@ but it stops a reader who wants to understand one module without all others.
 import networkx
 import pytest
 
+from compiler_gym.envs import GccEnv, LlvmEnv, MlirEnv
 from compiler_gym.util.runfiles_path import runfiles_path
 from tools.draw_imports import LAYERS, box_edges, drawn_edges
 from tools.import_graph import import_graph
@@ -39,6 +40,12 @@ def test_picture(graph):
     """If this fails, run ``python -m tools.draw_imports``."""
     picture = runfiles_path("docs/pictures/imports.svg").read_text(encoding="utf-8")
     assert drawn_edges(picture) == set(box_edges(graph).edges)
+
+
+@pytest.mark.parametrize("env_class", [LlvmEnv, MlirEnv, GccEnv])
+def test_few_classes_behind_an_environment(env_class):
+    # Their readers open as many files. ``object`` is not counted.
+    assert len(env_class.__mro__[:-1]) <= 5
 
 
 def test_edges_of_the_picture():

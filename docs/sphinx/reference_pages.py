@@ -70,7 +70,7 @@ NAMES = {
 }
 
 # Base classes that are parts of a class in other modules. The page of that class has their members.
-PARTS = {"EnvSettings", "EnvironmentSettings", "ProgramAccess", "ProgramEnv"}
+PARTS = {"ProgramEnv"}
 
 HEADERS = {
     "compiler_gym/service/CompilationSession.h": "A compiler as a service",

@@ -6,7 +6,7 @@ import pytest
 
 from compiler_gym.datasets import Datasets
 from compiler_gym.service.environment.action_spaces import ActionEncoder
-from compiler_gym.service.environment.settings import BenchmarkSelection
+from compiler_gym.service.environment.benchmark_selection import BenchmarkSelection
 from compiler_gym.service.environment.space_choices import copy_reward
 from compiler_gym.service.proto import Event
 from compiler_gym.spaces import Reward

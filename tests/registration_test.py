@@ -148,14 +148,25 @@ class TestLimit:
         """
         assert run(script) == "False True compiler_gym.wrappers.time_limit\n"
 
-    def test_other_environments_of_gym(self):
-        script = """
-        import compiler_gym, gym
+    @pytest.mark.parametrize("imports", ["compiler_gym, gym", "gym, compiler_gym"])
+    def test_other_environments_of_gym(self, imports):
+        """Also, the classes of gym stay as they are until an environment of ours is used."""
+        script = f"""
+        import {imports}
+        def contents():
+            classes = [*vars(gym.wrappers).values(), gym.core.RewardWrapper]
+            return [dict(vars(each)) for each in classes if isinstance(each, type)]
+        import gym.wrappers.env_checker, sys
+        before = contents()
         env = gym.make("CartPole-v1", max_episode_steps=2, disable_env_checker=True)
         env.reset(seed=0)
         print(env.step(0)[2:4], env.step(0)[2:4], type(env).__module__)
+        print(contents() == before, "compiler_gym.compat.classic_gym.wrappers" in sys.modules)
+        compiler_gym.make("llvm-v0").close()
+        print(contents() == before)
         """
-        assert run(script) == "(False, False) (False, True) gym.wrappers.time_limit\n"
+        printed = "(False, False) (False, True) gym.wrappers.time_limit\nTrue False\nFalse\n"
+        assert run(script) == printed
 
 
 class TestGymnasiumArguments:

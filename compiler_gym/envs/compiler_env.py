@@ -7,7 +7,6 @@ from typing import Any, ClassVar, Final, NoReturn
 from gymnasium.spaces import Space
 from typing_extensions import Self
 
-from compiler_gym.compat.classic_gym.adaptation import join_classes
 from compiler_gym.compiler_env_state import CompilerEnvState
 from compiler_gym.datasets import AnyBenchmark, Benchmark, Dataset, Datasets
 from compiler_gym.envs.running_step import FinishedStep, RunningStep
@@ -509,6 +508,3 @@ class CompilerEnv(ABC):
 def waits_for_steps(env: CompilerEnv) -> bool:
     """Returns true if ``env.begin_multistep()`` waits for the step to end."""
     return type(env).begin_multistep is CompilerEnv.begin_multistep
-
-
-join_classes()

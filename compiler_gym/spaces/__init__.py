@@ -3,7 +3,6 @@
 All are ``gymnasium`` spaces with a ``name`` that takes part in equality.
 """
 
-from compiler_gym.compat.classic_gym.adaptation import join_classes
 from compiler_gym.errors.nearest_names import UnknownNameError
 from compiler_gym.spaces.action_space import ActionSpace
 from compiler_gym.spaces.box import Box
@@ -37,5 +36,3 @@ __all__ = [
     "Tuple",
     "UnknownNameError",
 ]
-
-join_classes()

@@ -6,27 +6,25 @@ imports this module; gym prints a notice and may not be installed.
 
 This needs two tricks, because gymnasium offers no other way:
 
-- An import hook (:class:`_ImportHook`). Entry points of packages would do the same, but gymnasium
-  dropped them in version 1.0, and gym 0.26 loads those of all packages whenever it is imported. Not
-  to wait for the import would cost all programs that of gymnasium.
+- An import hook (:mod:`compiler_gym.util.import_hook`). Entry points of packages would do the same,
+  but gymnasium dropped them in version 1.0, and gym 0.26 loads those of all packages whenever it is
+  imported. Not to wait for the import would cost all programs that of gymnasium.
 - A tuple of length 0 with an element (:class:`_WrappersOfSingleEnvs`). ``gymnasium.make_vec()``
   refuses an id that has both a vector environment of its own and wrappers. The wrapper is needed
   because ``gymnasium.make(id, max_episode_steps=...)`` puts its own around the environment, without
   a word to it; outside of that, nothing but ``additional_wrappers`` reaches the attributes.
 """
 
-import importlib.abc
-import importlib.machinery
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
+from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from compiler_gym.compat.classic_gym import stable_baselines
-from compiler_gym.compat.classic_gym.adaptation import ClassicEntryPoint, adapt
 from compiler_gym.errors.nearest_names import unknown_name
 from compiler_gym.util.env_spec import EnvSpec
+from compiler_gym.util.import_hook import by_name, when_imported
 
 if TYPE_CHECKING:
     from compiler_gym.envs.compiler_env import CompilerEnv
@@ -35,6 +33,7 @@ if TYPE_CHECKING:
 #: The ids of all registered environments, in the order of their registration.
 COMPILER_GYM_ENVS: list[str] = []
 
+_CLASSIC = "compiler_gym.compat.classic_gym"
 _ADAPTER = "compiler_gym.envs.gymnasium_adapter:GymnasiumEnv"
 _VECTOR_ADAPTER = "compiler_gym.vector.making:make_for_gymnasium"
 _OUTERMOST = "compiler_gym.envs.gymnasium_adapter:made_transparent"
@@ -223,9 +222,11 @@ class _Library:
 
 
 def _classic_arguments(gym: ModuleType, spec: EnvSpec) -> dict[str, Any]:
-    adapt(gym)
+    adaptation = import_module(f"{_CLASSIC}.adaptation")
+    adaptation.adapt_when_used(gym)
     options = _options_for(_GYM_OPTIONS, spec)
-    return {**options, "entry_point": ClassicEntryPoint(spec.load), "kwargs": spec.kwargs}
+    entry_point = adaptation.ClassicEntryPoint(spec.load)
+    return {**options, "entry_point": entry_point, "kwargs": spec.kwargs}
 
 
 def _adapter_arguments(gymnasium: ModuleType, spec: EnvSpec) -> dict[str, Any]:
@@ -267,45 +268,9 @@ _LIBRARIES = (
     _Library("gymnasium.envs.registration", _adapter_arguments),
 )
 
-
-class _ImportHook(importlib.abc.MetaPathFinder):
-    """Detects the import of modules. Other finders find them.
-
-    Args:
-        on_import: Functions to call after the import of a module, by its name.
-    """
-
-    def __init__(self, on_import: Mapping[str, Callable[[ModuleType], None]]):
-        self._on_import = on_import
-
-    def find_spec(
-        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
-    ) -> importlib.machinery.ModuleSpec | None:
-        on_import = self._on_import.get(fullname)
-        if on_import is None:
-            return None
-        for finder in sys.meta_path:
-            spec = None if finder is self else finder.find_spec(fullname, path, target)
-            if spec is not None:
-                self._extend_loader(spec.loader, on_import)
-                return spec
-        return None
-
-    @staticmethod
-    def _extend_loader(loader: Any, on_import: Callable[[ModuleType], None]) -> None:
-        execute = loader.exec_module
-
-        def execute_and_call(module: ModuleType) -> None:
-            execute(module)
-            on_import(module)
-
-        loader.exec_module = execute_and_call
-
-
-_hook = _ImportHook(
-    {library.module_name: library.on_import for library in _LIBRARIES}
-    | {stable_baselines.MODULE_NAME: stable_baselines.on_import}
+for _library in _LIBRARIES:
+    when_imported(_library.module_name, _library.on_import)
+when_imported(
+    "stable_baselines3.common.vec_env.patch_gym",
+    by_name(f"{_CLASSIC}.stable_baselines", "on_import"),
 )
-sys.meta_path.insert(0, _hook)
-if stable_baselines.MODULE_NAME in sys.modules:
-    stable_baselines.on_import(sys.modules[stable_baselines.MODULE_NAME])

@@ -3,8 +3,8 @@
 The wrappers of gym, some of which ``gym.make()`` applies, expect five results of a step and spaces
 of gym's own classes. Around an environment of ours, a wrapper is either replaced by one of
 ``compiler_gym.wrappers``, or it sees an environment with five results, and its own result is
-converted back to four. Other environments are not affected. The code is loaded on first use, so it
-does not slow down ``import gym``.
+converted back to four. Other environments are not affected. The classes of gym stay as they are
+until the program uses an environment of ours.
 """
 
 import contextlib
@@ -14,6 +14,8 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
 from typing import Any
+
+from compiler_gym.util.import_hook import when_imported
 
 _CLASSIC = "compiler_gym.compat.classic_gym.wrappers"
 
@@ -44,9 +46,12 @@ _FOR_FIVE_RESULTS = (
     "TimeLimit",
 )
 
+# The module without which there is no environment of ours.
+_ENV = "compiler_gym.envs.compiler_env"
+
 # Classes of ours, and the classes of gym that they belong to as well once gym is imported.
 _SAME_AS = {
-    ("compiler_gym.envs.compiler_env", "CompilerEnv"): ("gym.core", "Env"),
+    (_ENV, "CompilerEnv"): ("gym.core", "Env"),
     ("compiler_gym.spaces.action_space", "ActionSpace"): ("gym.spaces", "Space"),
     ("compiler_gym.spaces.box", "Box"): ("gym.spaces", "Box"),
     ("compiler_gym.spaces.dict", "Dict"): ("gym.spaces", "Space"),
@@ -91,8 +96,28 @@ class ClassicEntryPoint:
             raise
 
 
-def adapt(registration: ModuleType) -> None:
-    """Adapts the classes of gym, after ``gym.envs.registration`` is imported. Idempotent."""
+def adapt_when_used(registration: ModuleType) -> None:
+    """Adapts gym and our classes to each other, when both are imported. Idempotent.
+
+    Programs test ``isinstance(env.observation_space, gym.spaces.Box)``, and gym tests that the
+    parts of its ``Dict`` are spaces. So our spaces and environments become instances of gym's
+    classes, as in 0.2.5. Our own methods come first.
+
+    Args:
+        registration: The module ``gym.envs.registration``.
+    """
+    if registration in _adapted:
+        return
+    _adapted.add(registration)
+    for module in dict.fromkeys(module for module, _ in (*_SAME_AS, *_REGISTERED_AS)):
+        when_imported(module, _join_classes)
+    when_imported(_ENV, lambda _: _adapt_wrappers(registration))
+
+
+_adapted: set[ModuleType] = set()
+
+
+def _adapt_wrappers(registration: ModuleType) -> None:
     compatibility = getattr(registration, "EnvCompatibility", None)
     has_five_results = compatibility is not None  # Older versions have four.
     for name, wrapper in _wrappers_of_gym():
@@ -102,21 +127,11 @@ def adapt(registration: ModuleType) -> None:
             wrapper.__new__ = _new_stand_in(*_STAND_INS[name])
     if compatibility is not None and compatibility.__init__.__module__ != __name__:
         compatibility.__init__ = _with_spaces_of_gym(compatibility.__init__)
-    join_classes()
 
 
-def join_classes() -> None:
-    """Makes our spaces and environments instances of gym's classes, as in 0.2.5. Idempotent.
-
-    Programs test ``isinstance(env.observation_space, gym.spaces.Box)``, and gym tests that the
-    parts of its ``Dict`` are spaces. Our own methods come first. Does nothing before both gym and
-    our class are imported; the later of the two imports calls it.
-    """
-    if not hasattr(sys.modules.get("gym.envs.registration"), "register"):
-        return
-    with contextlib.suppress(
-        AttributeError, KeyError, TypeError
-    ):  # An unknown version may not fit.
+def _join_classes(_: ModuleType) -> None:
+    # An unknown version of gym may not fit.
+    with contextlib.suppress(AttributeError, KeyError, TypeError):
         for ours, base in _imported(_SAME_AS):
             ours.__bases__ += (base,)
         for ours, base in _imported(_REGISTERED_AS):
@@ -200,7 +215,7 @@ def _five_results(env: Any) -> Any:
 
 def _is_ours(env: Any) -> bool:
     # Before this module is imported, there is no environment of ours.
-    module = sys.modules.get("compiler_gym.envs.compiler_env")
+    module = sys.modules.get(_ENV)
     return module is not None and isinstance(env, module.CompilerEnv)
 
 

@@ -8,14 +8,16 @@ import sys
 from types import ModuleType
 from typing import Any
 
-MODULE_NAME = "stable_baselines3.common.vec_env.patch_gym"
-"""The module whose function converts environments for all its algorithms."""
-
 _CONVERTER = "_patch_env"
 
 
 def on_import(module: ModuleType) -> None:
-    """Makes the converter refuse environments of ours, wherever it was imported to."""
+    """Makes the converter refuse environments of ours, wherever it was imported to.
+
+    Args:
+        module: ``stable_baselines3.common.vec_env.patch_gym``, whose function converts environments
+            for all algorithms.
+    """
     convert = getattr(module, _CONVERTER, None)
     if convert is None:  # Another version.
         return

@@ -65,7 +65,7 @@ class ManagedService:
             )
         self._exit_max_seconds = opts.local_service_exit_max_seconds
         self._owner_pid = os.getpid()
-        self._epitaph: str | None = None
+        self._end_report: str | None = None
         self._cache = ServiceCache()
         try:
             self._child = self._start(opts)
@@ -165,10 +165,10 @@ class ManagedService:
 
     def describe_exit(self) -> str:
         """Describes how the service ended, with its last output. Call it only after the end."""
-        if self._epitaph is None:
+        if self._end_report is None:
             how = describe_exit(self._child.poll())  # type: ignore[arg-type]  # Not None, it ended.
-            self._epitaph = f"The service {self._binary} {how}.{self.log_tail()}"
-        return self._epitaph
+            self._end_report = f"The service {self._binary} {how}.{self.log_tail()}"
+        return self._end_report
 
     def loglines(self) -> Iterator[str]:
         """Yields the lines of the service's log files, without line ends, file by file.

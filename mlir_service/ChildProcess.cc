@@ -83,7 +83,7 @@ void writeAll(int descriptor, const std::string& bytes) {
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
-  // The handler inherited from the session process would end the session.
+  // The handler inherited from the worker would end the session.
   std::set_new_handler(nullptr);
   limitResources();
   std::string output;

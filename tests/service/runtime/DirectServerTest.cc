@@ -21,11 +21,11 @@ class DirectServerTest : public ::testing::Test {
  protected:
   std::unique_ptr<DirectServer> startServer() {
     std::unique_ptr<DirectServer> server;
-    EXPECT_THAT(DirectServer::start(*sessions_, kMaxMessageBytes, &server), IsOk());
+    EXPECT_THAT(DirectServer::start(*handlers_, kMaxMessageBytes, &server), IsOk());
     return server;
   }
 
-  const std::shared_ptr<RpcHandlers> sessions_ = makeToySessions();
+  const std::shared_ptr<RpcHandlers> handlers_ = makeToySessions();
 };
 
 // A client that is accepted while the server begins to stop must not be waited for.
@@ -47,7 +47,7 @@ TEST_F(DirectServerTest, ClientsThatComeDuringTheStopAreTurnedAway) {
 TEST_F(DirectServerTest, HalfARequestIsNotWaitedForButSilenceIs) {
   std::unique_ptr<DirectServer> server;
   ASSERT_TRUE(
-      DirectServer::start(*sessions_, kMaxMessageBytes, &server, std::chrono::milliseconds(20))
+      DirectServer::start(*handlers_, kMaxMessageBytes, &server, std::chrono::milliseconds(20))
           .ok());
   const Channel half = connectTo(server->name());
   Channel silent = connectTo(server->name());

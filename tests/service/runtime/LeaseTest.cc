@@ -71,12 +71,12 @@ TEST_F(LeaseTest, OfTheDirectChannelEndsWithItsConnection) {
   ASSERT_TRUE(roundTrip(holder, Method::kHoldLease, HoldLeaseRequest(), &lease, soon()).ok());
   const int64_t session = startWith(lease.lease_id()).reply.session_id();
   EXPECT_TRUE(isThere(session));
-  grpc::Status more = grpc::Status::OK;
-  for (int i = 0; i < 100 && more.ok(); ++i) {
-    HoldLeaseReply another;
-    more = roundTrip(holder, Method::kHoldLease, HoldLeaseRequest(), &another, soon());
+  // A connection has one lease, however often its client asks.
+  for (int i = 0; i < 20; ++i) {
+    HoldLeaseReply again;
+    ASSERT_TRUE(roundTrip(holder, Method::kHoldLease, HoldLeaseRequest(), &again, soon()).ok());
+    EXPECT_EQ(again.lease_id(), lease.lease_id());
   }
-  EXPECT_EQ(more.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_TRUE(isThere(session));
   holder.close();
   EXPECT_TRUE(eventually([&] { return !isThere(session); }));

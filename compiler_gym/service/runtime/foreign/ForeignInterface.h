@@ -67,8 +67,8 @@ typedef int32_t (*CompilerGymFunction)(int32_t method, uint64_t session, const c
 /* Sets the reply of the call with this `reply`. Copies the bytes. */
 void compiler_gym_reply(void* reply, const char* data, size_t size);
 
-/* Call this in a session process before it starts another program. If the program leads a process
-   group, the group ends with the session process, for whatever reason that ends. */
+/* Call this in a worker before it starts another program. If the program leads a process
+   group, the group ends with the worker, for whatever reason that ends. */
 void compiler_gym_before_command(void);
 
 /* Runs a service until SIGTERM or SIGINT, as createAndRunCompilerGymService() does, which documents

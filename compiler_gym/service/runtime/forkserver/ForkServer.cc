@@ -126,7 +126,7 @@ class ForkServer {
   void spawn(Frame& frame) {
     const pid_t parent = getpid();
     const pid_t pid = fork();
-    if (pid == 0) becomeSessionProcess(frame, parent);
+    if (pid == 0) becomeWorker(frame, parent);
     // The service notices the failure by the closed socket.
     if (pid < 0) tellOfFailure(frame, errno);
   }
@@ -137,7 +137,7 @@ class ForkServer {
     record->setEndReason(EndReason::kNotForked, static_cast<uint64_t>(error));
   }
 
-  [[noreturn]] void becomeSessionProcess(Frame& frame, pid_t parent) {
+  [[noreturn]] void becomeWorker(Frame& frame, pid_t parent) {
     service_.close();
     childEnded_.close();
     notices_.close();

@@ -86,10 +86,10 @@ int failure(const Status& status) {
 struct Service {
   // Ends the workers first, because threads that are joined later may wait for one.
   ~Service() {
-    if (sessions) sessions->stop();
+    if (handlers) handlers->stop();
   }
 
-  std::shared_ptr<RpcHandlers> sessions;
+  std::shared_ptr<RpcHandlers> handlers;
   std::unique_ptr<DirectServer> direct;
   std::unique_ptr<RpcService> rpcs;
 };
@@ -97,10 +97,10 @@ struct Service {
 Status make(const ServiceFlags& flags, std::shared_ptr<ForkServerProcess> forkServer,
             const boost::filesystem::path& directory, Service* service) {
   forkServer->onEnd([] { kill(getpid(), SIGTERM); });
-  service->sessions = std::make_shared<RpcHandlers>(std::move(forkServer), directory, flags.limits);
+  service->handlers = std::make_shared<RpcHandlers>(std::move(forkServer), directory, flags.limits);
   RETURN_IF_ERROR(
-      DirectServer::start(*service->sessions, flags.limits.maxMessageBytes, &service->direct));
-  service->rpcs = std::make_unique<RpcService>(service->sessions, service->direct->name());
+      DirectServer::start(*service->handlers, flags.limits.maxMessageBytes, &service->direct));
+  service->rpcs = std::make_unique<RpcService>(service->handlers, service->direct->name());
   return Status::OK;
 }
 
@@ -179,8 +179,8 @@ int createAndRunCompilerGymService(int argc, char** argv, const char* usage,
   std::unique_ptr<ServiceServer> server;
   status = tryTo([&] { return serve(flags, access, *directory, service, &server); });
   if (!status.ok()) return failure(status);
-  const int openSessions = service.sessions->sessionCount();
-  const bool isStopped = server->shutdown(kShutdownGrace, [&] { service.sessions->stop(); });
+  const int openSessions = service.handlers->sessionCount();
+  const bool isStopped = server->shutdown(kShutdownGrace, [&] { service.handlers->stop(); });
   if (!isStopped || !service.direct->stop(kDirectGrace)) abandon(std::move(directory));
   return exitCode(openSessions);
 }

@@ -50,7 +50,7 @@ enum class Method : uint16_t {
   kStep = 6,
   kAddBenchmark = 7,
   kSendSessionParameter = 8,
-  // The lease lasts as long as the connection.
+  // The lease of this connection, which has one and lasts as long.
   kHoldLease = 9,
 
   // To the fork server: start a worker. Descriptors: its control socket and its record. There is no

@@ -142,8 +142,8 @@ bool WorkerLoop::serve(Channel& channel, Frame& frame) {
   watchdog_.arm(frame.timeout == kNoTime ? std::chrono::microseconds(limits_.requestTimeout)
                                          : frame.timeout);
   std::string reply;
-  const Status status = util::callWithoutExceptions(
-      "the session process", [&] { return dispatch(frame, isClient, &reply); });
+  const Status status =
+      util::callWithoutExceptions("the worker", [&] { return dispatch(frame, isClient, &reply); });
   watchdog_.disarm();
   handOutputOn();
   record_->setForkable(isForkable());
@@ -188,7 +188,7 @@ Status WorkerLoop::dispatch(const Frame& frame, bool isClient, std::string* repl
           frame, reply,
           [this](const auto& arguments, auto* /*none*/) { return saveReproducer(arguments); });
     default:
-      return unimplemented("Not a method of a session process");
+      return unimplemented("Not a method of a worker");
   }
 }
 

@@ -18,7 +18,7 @@ namespace {
 using grpc::Status;
 using grpc::StatusCode;
 
-// A session process on a text.
+// A worker on a text.
 std::shared_ptr<Worker> makeProcess() {
   Benchmark benchmark;
   benchmark.set_uri("benchmark://toy-v0/text");
@@ -34,6 +34,12 @@ Status step(Worker& process) {
   StepReply reply;
   return process.call(Method::kStep, StepRequest(), &reply,
                       Clock::now() + std::chrono::seconds(60));
+}
+
+int64_t openLease(WorkerTable& table) {
+  int64_t lease = 0;
+  EXPECT_THAT(table.openLease(&lease), IsOk());
+  return lease;
 }
 
 bool isClosed(Worker& process) { return step(process).error_code() == StatusCode::NOT_FOUND; }
@@ -89,9 +95,19 @@ TEST(WorkerTableTest, TheLimitHoldsForManyThreads) {
   EXPECT_EQ(table.size(), static_cast<size_t>(kLimit));
 }
 
+TEST(WorkerTableTest, LeasesHaveALimit) {
+  WorkerTable table(1);
+  const int64_t first = openLease(table);
+  for (size_t i = 1; i < WorkerTable::kMaxLeases; ++i) openLease(table);
+  int64_t refused = 0;
+  EXPECT_EQ(table.openLease(&refused).error_code(), StatusCode::RESOURCE_EXHAUSTED);
+  table.closeLease(first);
+  EXPECT_NE(openLease(table), first);
+}
+
 TEST(WorkerTableTest, NothingIsAddedToALeaseThatHasEnded) {
   WorkerTable table(1);
-  const int64_t lease = table.openLease();
+  const int64_t lease = openLease(table);
   WorkerTable::Reservation reservation;
   ASSERT_TRUE(table.reserve(&reservation).ok());
   table.closeLease(lease);

@@ -138,7 +138,7 @@ void ForkServerProcess::watch() {
 }
 
 void ForkServerProcess::noteDeath(const Death& death) {
-  VLOG(2) << "Session process " << death.pid << " has ended with wait status " << death.status;
+  VLOG(2) << "Worker " << death.pid << " has ended with wait status " << death.status;
   const std::lock_guard lock(mutex_);
   deaths_.push_back(death);
   if (deaths_.size() > kMaxRememberedDeaths) deaths_.pop_front();

@@ -78,7 +78,7 @@ Status Worker::receiveReady(Deadline deadline) {
   RETURN_IF_ERROR(control_.receive(&frame, deadline));
   if (frame.method() != Method::kReady || frame.payload.size() != sizeof(int32_t) ||
       frame.descriptors.size() != 1) {
-    return Status(StatusCode::INTERNAL, "The session process has not reported that it is ready");
+    return Status(StatusCode::INTERNAL, "The session's worker has not reported that it is ready");
   }
   int32_t pid = 0;
   std::memcpy(&pid, frame.payload.data(), sizeof(pid));
@@ -122,9 +122,8 @@ Status Worker::call(Method method, const google::protobuf::MessageLite& request,
       std::chrono::ceil<std::chrono::microseconds>(deadline - Clock::now()).count());
   Frame frame;
   // After an exception, e.g. for lack of memory, the channel may hold a part of the reply.
-  const Status status = util::callWithoutExceptions("a request to a session process", [&] {
-    return exchange(method, request, &frame, deadline);
-  });
+  const Status status = util::callWithoutExceptions(
+      "a request to a worker", [&] { return exchange(method, request, &frame, deadline); });
   if (status.ok()) return takeReply(std::move(frame), reply);
   if (status.error_code() == StatusCode::DEADLINE_EXCEEDED) {
     record_->setEndReason(EndReason::kDeadline, timeLimit);

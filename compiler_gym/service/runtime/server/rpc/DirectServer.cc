@@ -28,8 +28,6 @@ constexpr int kBacklog = 128;
 // The maximum number of connections. Each has a thread.
 constexpr size_t kMaxConnections = 4096;
 constexpr std::chrono::minutes kIdleInterval(1);
-// The maximum number of leases of a connection. Clients need one.
-constexpr size_t kMaxLeases = 16;
 
 std::string randomName() {
   std::random_device random;
@@ -56,14 +54,14 @@ Status listenAt(const std::string& name, FileDescriptor* listener) {
 
 }  // namespace
 
-Status DirectServer::start(RpcHandlers& sessions, size_t maxMessageBytes,
+Status DirectServer::start(RpcHandlers& handlers, size_t maxMessageBytes,
                            std::unique_ptr<DirectServer>* server,
                            std::chrono::milliseconds transferTimeout) {
   std::string name = randomName();
   FileDescriptor listener;
   RETURN_IF_ERROR(listenAt(name, &listener));
   std::unique_ptr<DirectServer> started(
-      new DirectServer(sessions, maxMessageBytes, std::move(name), transferTimeout));
+      new DirectServer(handlers, maxMessageBytes, std::move(name), transferTimeout));
   std::vector<Acceptor::Entrance> entrances;
   entrances.push_back(
       {std::move(listener), /*isForOwnerOnly=*/true,
@@ -73,9 +71,9 @@ Status DirectServer::start(RpcHandlers& sessions, size_t maxMessageBytes,
   return Status::OK;
 }
 
-DirectServer::DirectServer(RpcHandlers& sessions, size_t maxMessageBytes, std::string name,
+DirectServer::DirectServer(RpcHandlers& handlers, size_t maxMessageBytes, std::string name,
                            std::chrono::milliseconds transferTimeout)
-    : sessions_(sessions),
+    : handlers_(handlers),
       maxMessageBytes_(maxMessageBytes),
       name_(std::move(name)),
       transferTimeout_(transferTimeout) {}
@@ -133,7 +131,7 @@ void DirectServer::serve(Connection& connection) {
            return serveFrame(frame, connection);
          }).ok()) {
   }
-  for (const int64_t lease : connection.leases) sessions_.closeLease(lease);
+  connection.lease.reset();
   const std::lock_guard lock(mutex_);
   connection.channel.close();
   connection.isDone = true;
@@ -161,27 +159,22 @@ Status DirectServer::serve(const Frame& frame, Channel& channel, Rpc<Request, Re
   Reply reply;
   ClientSocket clientSocket;
   const Deadline deadline =
-      frame.timeout.count() == 0 ? sessions_.defaultDeadline() : Clock::now() + frame.timeout;
+      frame.timeout.count() == 0 ? handlers_.defaultDeadline() : Clock::now() + frame.timeout;
   const Status status = util::callWithoutExceptions("the direct channel", [&] {
     RETURN_IF_ERROR(parseMessage(frame.payload, &request));
-    return (sessions_.*rpc)(request, &reply, {deadline, &clientSocket});
+    return (handlers_.*rpc)(request, &reply, {deadline, &clientSocket});
   });
   std::vector<int> descriptors;
   if (status.ok() && clientSocket.socket.isOpen()) descriptors.push_back(clientSocket.socket.get());
   return sendReply(channel, status, reply, transferDeadline(), descriptors);
 }
 
-Status DirectServer::openLease(Connection& connection) {
+Status DirectServer::holdLease(Connection& connection) {
+  Status status;
+  if (!connection.lease) status = handlers_.openLease(&connection.lease);
   HoldLeaseReply reply;
-  if (connection.leases.size() >= kMaxLeases) {
-    return sendReply(connection.channel,
-                     Status(StatusCode::RESOURCE_EXHAUSTED,
-                            "This connection holds " + std::to_string(kMaxLeases) +
-                                " leases, the most that it may: close it, or use one of them"),
-                     reply, transferDeadline());
-  }
-  reply.set_lease_id(connection.leases.emplace_back(sessions_.openLease()));
-  return sendReply(connection.channel, Status::OK, reply, transferDeadline());
+  if (status.ok()) reply.set_lease_id(connection.lease->id());
+  return sendReply(connection.channel, status, reply, transferDeadline());
 }
 
 Status DirectServer::dispatch(const Frame& frame, Connection& connection) {
@@ -204,7 +197,7 @@ Status DirectServer::dispatch(const Frame& frame, Connection& connection) {
     case Method::kSendSessionParameter:
       return serve(frame, channel, &RpcHandlers::sendSessionParameter);
     case Method::kHoldLease:
-      return openLease(connection);
+      return holdLease(connection);
     default:
       return sendReply(
           channel,

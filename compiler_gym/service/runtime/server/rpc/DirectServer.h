@@ -6,13 +6,11 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
-#include <cstdint>
 #include <list>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
-#include <vector>
 
 #include "compiler_gym/service/runtime/server/access/Acceptor.h"
 #include "compiler_gym/service/runtime/server/rpc/RpcHandlers.h"
@@ -20,14 +18,14 @@
 
 namespace compiler_gym::runtime {
 
-// Serves all RPCs to clients of the same user on this host, as Channel.h documents, with a thread
-// for each connection. Clients beyond a number of connections are turned away.
+// Serves all RPCs to clients of the same user on this host, with a thread for each connection.
+// Clients beyond a number of connections are turned away.
 class DirectServer {
  public:
-  // Starts to listen. `sessions` must outlive the server. A client that does not read its reply, or
+  // Starts to listen. `handlers` must outlive the server. A client that does not read its reply, or
   // sends half a request, is dropped after `transferTimeout`. RESOURCE_EXHAUSTED if no socket can
   // be made.
-  static grpc::Status start(RpcHandlers& sessions, size_t maxMessageBytes,
+  static grpc::Status start(RpcHandlers& handlers, size_t maxMessageBytes,
                             std::unique_ptr<DirectServer>* server,
                             std::chrono::milliseconds transferTimeout = std::chrono::minutes(1));
 
@@ -45,12 +43,12 @@ class DirectServer {
   struct Connection {
     Channel channel;
     std::thread thread;
-    // Those that the client holds.
-    std::vector<int64_t> leases;
+    // The lease of the client, once it has asked for one.
+    std::unique_ptr<RpcHandlers::Lease> lease;
     bool isDone = false;
   };
 
-  DirectServer(RpcHandlers& sessions, size_t maxMessageBytes, std::string name,
+  DirectServer(RpcHandlers& handlers, size_t maxMessageBytes, std::string name,
                std::chrono::milliseconds transferTimeout);
 
   Deadline transferDeadline() const { return Clock::now() + transferTimeout_; }
@@ -63,7 +61,7 @@ class DirectServer {
   // Receives a request and replies. An error ends the connection.
   grpc::Status serveFrame(Frame& frame, Connection& connection);
   grpc::Status dispatch(const Frame& frame, Connection& connection);
-  grpc::Status openLease(Connection& connection);
+  grpc::Status holdLease(Connection& connection);
 
   template <typename Request, typename Reply>
   using Rpc = grpc::Status (RpcHandlers::*)(const Request&, Reply*, const RequestContext&);
@@ -71,7 +69,7 @@ class DirectServer {
   template <typename Request, typename Reply>
   grpc::Status serve(const Frame& frame, Channel& channel, Rpc<Request, Reply> rpc);
 
-  RpcHandlers& sessions_;
+  RpcHandlers& handlers_;
   const size_t maxMessageBytes_;
   const std::string name_;
   const std::chrono::milliseconds transferTimeout_;

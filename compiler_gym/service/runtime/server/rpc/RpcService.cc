@@ -16,31 +16,22 @@ using grpc::StatusCode;
 namespace {
 
 constexpr std::chrono::milliseconds kMargin(50);
-// A client needs one lease. Each takes some memory and a connection.
-constexpr int kMaxLeases = 4096;
 
 // A lease. It lasts until the client cancels the call or disappears, or the server shuts down.
 class HeldLease final : public grpc::ServerWriteReactor<HoldLeaseReply> {
  public:
-  HeldLease(RpcHandlers& sessions, std::atomic<int>& count)
-      : sessions_(sessions), count_(count), id_(sessions.openLease()) {
-    reply_.set_lease_id(id_);
+  explicit HeldLease(std::unique_ptr<RpcHandlers::Lease> lease) : lease_(std::move(lease)) {
+    reply_.set_lease_id(lease_->id());
     StartWrite(&reply_);
   }
 
   void OnCancel() override { Finish(Status::CANCELLED); }
 
   // gRPC no longer uses this object.
-  void OnDone() override {
-    sessions_.closeLease(id_);
-    --count_;
-    delete this;
-  }
+  void OnDone() override { delete this; }
 
  private:
-  RpcHandlers& sessions_;
-  std::atomic<int>& count_;
-  const int64_t id_;
+  const std::unique_ptr<RpcHandlers::Lease> lease_;
   HoldLeaseReply reply_;
 };
 
@@ -53,14 +44,14 @@ class RefusedLease final : public grpc::ServerWriteReactor<HoldLeaseReply> {
 
 }  // namespace
 
-RpcService::RpcService(std::shared_ptr<RpcHandlers> sessions, std::string directSocket)
-    : sessions_(std::move(sessions)), directSocket_(std::move(directSocket)) {}
+RpcService::RpcService(std::shared_ptr<RpcHandlers> handlers, std::string directSocket)
+    : handlers_(std::move(handlers)), directSocket_(std::move(directSocket)) {}
 
 Deadline RpcService::deadlineOf(const ServerContext* context) const {
   constexpr auto kNone = std::chrono::system_clock::time_point::max();
   const auto deadline = context ? context->deadline() : kNone;
   // The value that gRPC returns if the client has set no deadline.
-  if (deadline == kNone) return sessions_->defaultDeadline();
+  if (deadline == kNone) return handlers_->defaultDeadline();
   const std::chrono::nanoseconds left = deadline - std::chrono::system_clock::now();
   // The client's library gives up at the deadline. The reply must arrive before it.
   const std::chrono::nanoseconds margin = std::min<std::chrono::nanoseconds>(left / 10, kMargin);
@@ -72,7 +63,7 @@ Status RpcService::serve(const char* name, Rpc<Request, Reply> rpc, ServerContex
                          const Request* request, Reply* reply) {
   return util::callWithoutExceptions(name, [&] {
     RETURN_IF_ERROR(tokenCheck_.check(context));
-    return (*sessions_.*rpc)(*request, reply, {deadlineOf(context)});
+    return (*handlers_.*rpc)(*request, reply, {deadlineOf(context)});
   });
 }
 
@@ -129,13 +120,12 @@ Status RpcService::SendSessionParameter(ServerContext* context,
 
 grpc::ServerWriteReactor<HoldLeaseReply>* RpcService::HoldLease(
     grpc::CallbackServerContext* context, const HoldLeaseRequest* /*request*/) {
-  const Status status = tokenCheck_.check(context);
-  if (!status.ok()) return new RefusedLease(status);  // gRPC calls OnDone(), which deletes it.
-  if (++leases_ <= kMaxLeases) return new HeldLease(*sessions_, leases_);
-  --leases_;
-  return new RefusedLease(
-      Status(StatusCode::RESOURCE_EXHAUSTED, "Clients hold " + std::to_string(kMaxLeases) +
-                                                 " leases, the limit of a service: end one first"));
+  std::unique_ptr<RpcHandlers::Lease> lease;
+  Status status = tokenCheck_.check(context);
+  if (status.ok()) status = handlers_->openLease(&lease);
+  // gRPC calls OnDone() of either, which deletes it.
+  if (!status.ok()) return new RefusedLease(status);
+  return new HeldLease(std::move(lease));
 }
 
 }  // namespace compiler_gym::runtime

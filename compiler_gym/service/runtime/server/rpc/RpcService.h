@@ -3,7 +3,6 @@
 
 #include <grpcpp/grpcpp.h>
 
-#include <atomic>
 #include <memory>
 #include <string>
 #include <utility>
@@ -20,7 +19,7 @@ class RpcService : public compiler_gym::CompilerGymService::WithCallbackMethod_H
                        compiler_gym::CompilerGymService::Service> {
  public:
   // `directSocket` is the name of the DirectServer's socket, empty if there is none.
-  explicit RpcService(std::shared_ptr<RpcHandlers> sessions, std::string directSocket = "");
+  explicit RpcService(std::shared_ptr<RpcHandlers> handlers, std::string directSocket = "");
 
   grpc::Status GetVersion(grpc::ServerContext* context, const GetVersionRequest* request,
                           GetVersionReply* reply) override;
@@ -47,10 +46,10 @@ class RpcService : public compiler_gym::CompilerGymService::WithCallbackMethod_H
   // From now on requests have to pass `tokenCheck`. To be called before there are any.
   void askFor(TokenCheck tokenCheck) { tokenCheck_ = std::move(tokenCheck); }
 
-  BenchmarkCache& benchmarks() { return sessions_->benchmarks(); }
+  BenchmarkCache& benchmarks() { return handlers_->benchmarks(); }
 
   // Number of sessions that were started or forked and not ended.
-  int sessionCount() const { return sessions_->sessionCount(); }
+  int sessionCount() const { return handlers_->sessionCount(); }
 
  private:
   template <typename Request, typename Reply>
@@ -65,9 +64,8 @@ class RpcService : public compiler_gym::CompilerGymService::WithCallbackMethod_H
                                 grpc::ServerContext* context, const Request* request, Reply* reply);
   Deadline deadlineOf(const grpc::ServerContext* context) const;
 
-  const std::shared_ptr<RpcHandlers> sessions_;
+  const std::shared_ptr<RpcHandlers> handlers_;
   const std::string directSocket_;
-  std::atomic<int> leases_ = 0;
   TokenCheck tokenCheck_;
 };
 

@@ -52,9 +52,15 @@ Status WorkerTable::reserve(Reservation* reservation) {
                     "first");
 }
 
-int64_t WorkerTable::openLease() {
+Status WorkerTable::openLease(int64_t* lease) {
   const std::unique_lock lock(mutex_);
-  return *leases_.insert(nextLease_++).first;
+  if (leases_.size() >= kMaxLeases) {
+    return Status(StatusCode::RESOURCE_EXHAUSTED,
+                  "Clients hold " + std::to_string(kMaxLeases) +
+                      " leases, the limit of a service: end one first");
+  }
+  *lease = *leases_.insert(nextLease_++).first;
+  return Status::OK;
 }
 
 std::vector<std::shared_ptr<Worker>> WorkerTable::closeLease(int64_t lease) {

@@ -40,6 +40,10 @@ class WorkerTable {
     WorkerTable* table_ = nullptr;
   };
 
+  // A client needs one lease. Each by gRPC takes a call that lasts, each on the direct channel a
+  // connection.
+  static constexpr size_t kMaxLeases = 8192;
+
   explicit WorkerTable(int maxSessions);
 
   // Takes room before a session is made, so that there are never more than the limit.
@@ -48,8 +52,8 @@ class WorkerTable {
 
   // Leases, see HoldLease in proto/compiler_gym_service.proto. Their numbers count up from a random
   // one, so that a client that has one of a former service at this address does not share that of
-  // another.
-  int64_t openLease();
+  // another. RESOURCE_EXHAUSTED if there are kMaxLeases.
+  grpc::Status openLease(int64_t* lease);
   // Removes and closes the sessions of the lease.
   std::vector<std::shared_ptr<Worker>> closeLease(int64_t lease);
 

@@ -1,4 +1,4 @@
-"""Documents name what exists: architecture.md files and folders, links of all pages their targets.
+"""Documents name what exists: two pages files and folders, links of all pages their targets.
 
 Looks at the whole source tree, which it finds through the link to itself.
 """
@@ -40,8 +40,12 @@ def missing(names: set[str]) -> list[str]:
 
 
 def test_everything_named_exists():
-    names = names_in((ROOT / "docs/contributing/architecture.md").read_text(encoding="utf-8"))
+    pages = ROOT / "docs/contributing"
+    architecture = (pages / "architecture.md").read_text(encoding="utf-8")
+    sessions = (pages / "sessions.md").read_text(encoding="utf-8")
+    names = names_in(architecture + sessions.partition("## Protocols")[2])
     assert "compiler_gym/service/runtime/worker/" in names
+    assert "PristinePool.cc" in names
     assert "llvm_service/observations/Observations.def" in names
     assert missing(names) == []
 

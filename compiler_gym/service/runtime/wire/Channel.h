@@ -1,22 +1,4 @@
-// Requests and replies on Unix sockets.
-//
-// A Unix stream socket carries frames: a header of 16 bytes, little endian, and `size` bytes of
-// payload.
-//
-//   request  uint32 size | uint16 method      | uint16 zero | uint64 timeout in microseconds
-//   reply    uint32 size | uint16 status code | uint16 zero | uint64 zero
-//
-// The payload of a request is the message of the RPC; that of a reply is the reply message if the
-// status code, which is gRPC's, is 0, and otherwise the error text in UTF-8. A timeout of 0 means
-// the service's own limit. Requests are served one after the other, and there is one reply for
-// each. File descriptors travel with the first byte of a header.
-//
-// The *direct channel* of a service is an abstract Unix socket, named by the trailing metadata
-// kDirectSocketKey of GetVersion and GetSpaces. All RPCs are served there. A successful reply to
-// StartSession or ForkSession on it carries one file descriptor if the session was started as a
-// copy: a socket that is connected to the session's own process and serves Step only. Closing it
-// ends the session; its end of file means that the process has ended, and a Step on the service's
-// socket then tells why.
+// Requests and replies as frames on Unix sockets. docs/contributing/sessions.md has the protocol.
 #pragma once
 
 #include <google/protobuf/message_lite.h>

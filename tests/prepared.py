@@ -30,7 +30,6 @@ LIBRARIES = (
     "rich.live",
     "rich.progress",
     "rich.status",
-    "tabulate",
     "tarfile",
     "typer",
     "urllib.request",

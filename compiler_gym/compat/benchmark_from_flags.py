@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from absl import flags
-
+from compiler_gym.compat.absl_flags import flags
 from compiler_gym.datasets import Benchmark
 
 flags.DEFINE_string(

@@ -25,9 +25,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from absl import app, flags
-
 from compiler_gym.cli.failures import Failures
+from compiler_gym.compat.absl_flags import app, flags
 from compiler_gym.compiler_env_state import (
     CompilerEnvState,
     CompilerEnvStateReader,

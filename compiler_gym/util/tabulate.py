@@ -4,10 +4,8 @@ import csv
 import html
 import io
 from collections.abc import Iterable, Mapping
+from importlib import import_module
 from typing import Any
-
-from tabulate import tabulate as _tabulate
-from tabulate import tabulate_formats
 
 _DELIMITERS = {"csv": ",", "tsv": "\t"}
 
@@ -28,6 +26,7 @@ def tabulate(
 
     Raises:
         ValueError: If there is no such format.
+        ImportError: If the library is not installed. The text says how to install it.
     """
     if tablefmt in _DELIMITERS:
         text = io.StringIO()
@@ -35,10 +34,16 @@ def tabulate(
         headers = list(headers)
         writer.writerows([headers, *rows] if headers else rows)
         return text.getvalue().removesuffix("\n")
-    if tablefmt not in tabulate_formats:
-        known = ", ".join([*_DELIMITERS, *tabulate_formats])
+    try:
+        library = import_module("tabulate")
+    except ImportError as error:
+        raise ImportError(
+            "tabulate is not installed; try \"pip install 'compiler_gym[gym]'\"", name=error.name
+        ) from error
+    if tablefmt not in library.tabulate_formats:
+        known = ", ".join([*_DELIMITERS, *library.tabulate_formats])
         raise ValueError(f"There is no table format {tablefmt!r}. There are: {known}")
-    return _tabulate(list(rows), headers=list(headers), tablefmt=tablefmt, **kwargs)
+    return library.tabulate(list(rows), headers=list(headers), tablefmt=tablefmt, **kwargs)
 
 
 # Tables that notebooks show.

@@ -140,3 +140,19 @@ def test_wrong_values(arguments, message):
     done = run(*arguments.split())
     assert done.returncode != 0
     assert message in done.stdout + done.stderr
+
+
+def test_absl_is_for_flags_alone():
+    program = """
+    import sys
+    sys.modules |= {"absl": None, "tabulate": None}
+    import compiler_gym.cli.app, compiler_gym.envs.llvm, compiler_gym.random_search
+    for module in ("util.flags.nproc", "bin.validate", "leaderboard.llvm_instcount"):
+        try:
+            __import__(f"compiler_gym.{module}")
+        except ImportError as error:
+            print(error)
+    """
+    done = PreparedInterpreter().run_code(textwrap.dedent(program), Path.cwd(), dict(os.environ))
+    expected = "absl-py is not installed; try \"pip install 'compiler_gym[gym]'\"\n" * 3
+    assert (done.stdout, done.stderr) == (expected, "")

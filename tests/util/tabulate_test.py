@@ -1,5 +1,9 @@
 """Tables of text."""
 
+import sys
+
+import pytest
+
 from compiler_gym.util.tabulate import tabulate
 
 ROWS = [["a", 1], ["b, c", 2.5]]
@@ -13,3 +17,10 @@ def test_library():
 
 def test_tsv():
     assert tabulate(ROWS, ("x", "y"), "tsv") == "x\ty\na\t1\nb, c\t2.5"
+
+
+def test_library_that_is_not_installed(monkeypatch):
+    monkeypatch.setitem(sys.modules, "tabulate", None)
+    with pytest.raises(ImportError, match=r"pip install 'compiler_gym\[gym\]'"):
+        tabulate(ROWS)
+    assert tabulate(ROWS, tablefmt="csv") == 'a,1\n"b, c",2.5'

@@ -7,10 +7,9 @@ python -m compiler_gym.bin.datasets --env=llvm-v0 --delete=npb-v0
 
 from typing import NoReturn
 
-from absl import flags
-
 from compiler_gym.cli.console import messages, print_line, print_table, working_on
 from compiler_gym.cli.describe import dataset_row
+from compiler_gym.compat.absl_flags import flags
 from compiler_gym.compat.env_from_flags import env_from_flags
 from compiler_gym.compat.programs.flags_program import no_arguments, start
 from compiler_gym.datasets import Dataset

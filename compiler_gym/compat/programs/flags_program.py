@@ -5,9 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
-from absl import flags
-
 from compiler_gym.cli.console import run_program
+from compiler_gym.compat.absl_flags import flags
 
 _HELP = ("--help", "-help", "-h", "--helpfull")
 

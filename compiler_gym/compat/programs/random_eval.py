@@ -9,10 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
-from absl import flags
-
 from compiler_gym.cli.console import print_table
 from compiler_gym.cli.options import program_name
+from compiler_gym.compat.absl_flags import flags
 from compiler_gym.compat.programs.flags_program import no_arguments, start
 from compiler_gym.compat.random_agents import METADATA, PROGRESS
 from compiler_gym.util.flags import output_dir as _output_dir  # noqa: F401, defines the flag.

@@ -7,9 +7,8 @@ import json
 from pathlib import Path
 from typing import NoReturn
 
-from absl import flags
-
 from compiler_gym.cli.replay import played, print_replay
+from compiler_gym.compat.absl_flags import flags
 from compiler_gym.compat.benchmark_from_flags import benchmark_from_flags
 from compiler_gym.compat.env_from_flags import env_from_flags
 from compiler_gym.compat.programs.flags_program import no_arguments, start

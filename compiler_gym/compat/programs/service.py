@@ -6,11 +6,10 @@ python -m compiler_gym.bin.service --env=llvm-v0 --run_on_port=7777
 
 from typing import Any, NoReturn
 
-from absl import flags
-
 from compiler_gym.cli.console import print_line
 from compiler_gym.cli.describe import Part, table_of
 from compiler_gym.cli.service import port_argument, serve
+from compiler_gym.compat.absl_flags import flags
 from compiler_gym.compat.benchmark_from_flags import benchmark_from_flags
 from compiler_gym.compat.env_from_flags import env_from_flags
 from compiler_gym.compat.programs.flags_program import no_arguments, start

@@ -8,10 +8,9 @@ import json
 from pathlib import Path
 from typing import NoReturn
 
-from absl import flags
-
 from compiler_gym.cli.console import print_line
 from compiler_gym.cli.validate import as_plain, read_states, summary, validated
+from compiler_gym.compat.absl_flags import flags
 from compiler_gym.compat.env_from_flags import env_from_flags
 from compiler_gym.compat.programs.flags_program import parse_arguments, start
 from compiler_gym.util.filesystem import atomic_file_write

@@ -1,6 +1,6 @@
 """The flag ``--output_dir``."""
 
-from absl import flags
+from compiler_gym.compat.absl_flags import flags
 
 flags.DEFINE_string(
     "output_dir",

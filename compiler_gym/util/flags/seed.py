@@ -1,5 +1,5 @@
 """The flag ``--seed``."""
 
-from absl import flags
+from compiler_gym.compat.absl_flags import flags
 
 flags.DEFINE_integer("seed", 0xCC, "The seed of random numbers.")

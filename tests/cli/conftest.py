@@ -29,6 +29,29 @@ unsigned unit_NUMBER(unsigned x) { return twice(x) + work(x + 1) * work(x * 5); 
 unsigned more_NUMBER(unsigned x) { return work(twice(x)) - unit_NUMBER(x); }
 """
 
+# Small, since a search compiles it dozens of times; there is something to gain in each function.
+LOOP = r"""
+#include <stdio.h>
+static unsigned table[64];
+static unsigned mix(unsigned x, unsigned y) { return (x ^ y) * 2654435761u + (x >> 5); }
+static void fill(unsigned seed, int step) {
+  for (int i = 0; i < 64; i++) table[i] = mix(seed + i * step, i);
+}
+static unsigned sum(int n) {
+  unsigned total = 0;
+  for (int round = 0; round < n; round++)
+    for (int i = 0; i < 64; i++) {
+      total += table[i] * round;
+      table[(i * 7) % 64] ^= mix(total, i) >> 3;
+    }
+  return total;
+}
+int main(void) {
+  fill(7, 3);
+  printf("%u\n", sum(20000) + sum(10000));
+}
+"""
+
 
 def command(*arguments: str, module: str = "compiler_gym") -> list[str]:
     return [sys.executable, "-m", module, *map(str, arguments)]
@@ -243,4 +266,12 @@ def fixture_program_c(environment):
         "  return s;\n"
         "}\n"
     )
+    return path
+
+
+@pytest.fixture(name="loop_c")
+def fixture_loop_c(environment):
+    """A program that takes some milliseconds; its file, in the working directory."""
+    path = environment / "loop.c"
+    path.write_text(LOOP)
     return path

@@ -30,7 +30,7 @@ def fixture_source(environment):
 
 
 def test_numbers_equal_the_result(run, environment, source):
-    done = run("optimize", source, "--evaluations", "6", "--html", "page.html", "--json")
+    done = run("optimize", source, "--evaluations", "2", "--html", "page.html", "--json")
     (result,) = json.loads(done.stdout)
     page = (environment / "page.html").read_text(encoding="utf-8")
     text = unescape(re.sub(r"<style>.*?</style>|<[^>]*>", " ", page, flags=re.S))

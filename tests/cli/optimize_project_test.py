@@ -58,7 +58,7 @@ def test_object_file_of_each_source(run, project, environment):
 
 
 def test_source_that_does_not_compile(run, project):
-    words = ("optimize", project("a.c", "bad.c"), "-o", "objects", "--evaluations", "1")
+    words = ("optimize", project("a.c", "bad.c"), "-o", "objects", "--evaluations", "0")
     done = run(*words, code=1)
     assert "1 of 2 object files made: " in done.stdout
     assert "bad.c failed: no object file is written for it" in done.stdout
@@ -71,7 +71,7 @@ def test_other_languages_are_left(run, project, environment):
     (environment / "build" / "f.S").write_text(".globl f\nf: ret\n")
     entries.append({**entries[0], "file": "f.S", "arguments": ["cc", "-c", "f.S", "-o", "f.o"]})
     (environment / path).write_text(json.dumps(entries))
-    words = ("optimize", path, "-o", "objects", "--evaluations", "1")
+    words = ("optimize", path, "-o", "objects", "--evaluations", "0")
     done = run(*words)
     assert "1 of 1 object file made: " in done.stdout
     left = environment / "build" / "f.S"
@@ -90,7 +90,8 @@ def test_ctrl_c_keeps_finished_object_files(interrupt, project, environment):
     path = project("b.cc", "long.c")
     first = environment / "objects" / "x" / "b.cc.o"
     stdout = interrupt(
-        *("optimize", path, "-o", "objects", "--jobs", "1"), when=lambda pid: first.exists()
+        *("optimize", path, "-o", "objects", "--jobs", "1", "--evaluations", "9"),
+        when=lambda pid: first.exists(),
     )
     assert "1 of 2 object files made: " in stdout
     assert "Ctrl-C ended the search: 1 source left." in stdout

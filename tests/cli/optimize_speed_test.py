@@ -11,7 +11,7 @@ SLOW = r"""
 #include <stdio.h>
 int main(void) {
   unsigned sum = 0, i;
-  for (i = 0; i < 30000000; i++) sum = sum * 31 + (sum >> 7 ^ i);
+  for (i = 0; i < 10000000; i++) sum = sum * 31 + (sum >> 7 ^ i);
   printf("%u\n", sum);
   return 0;
 }

@@ -16,49 +16,19 @@ from compiler_gym.tuning.size.object_file import read_object
 from compiler_gym.tuning.size.trial_linking import trial_linker
 from compiler_gym.util import llvm_tools
 from compiler_gym.util.runfiles_path import runfiles_path
+from tests.cli.conftest import LOOP
 from tests.effort import effort
-
-# Small, since a search compiles it dozens of times; there is something to gain in each function.
-_LOOP = r"""
-#include <stdio.h>
-static unsigned table[64];
-static unsigned mix(unsigned x, unsigned y) { return (x ^ y) * 2654435761u + (x >> 5); }
-static void fill(unsigned seed, int step) {
-  for (int i = 0; i < 64; i++) table[i] = mix(seed + i * step, i);
-}
-static unsigned sum(int n) {
-  unsigned total = 0;
-  for (int round = 0; round < n; round++)
-    for (int i = 0; i < 64; i++) {
-      total += table[i] * round;
-      table[(i * 7) % 64] ^= mix(total, i) >> 3;
-    }
-  return total;
-}
-int main(void) {
-  fill(7, 3);
-  printf("%u\n", sum(20000) + sum(10000));
-}
-"""
 
 
 def test_edited_program_starts_from_its_former_version(run, loop_c):
     words = ("optimize", "loop.c", "--objective", "text", "--evaluations", "1", "--", "-w")
     assert "former version" not in run(*words).stdout
-    loop_c.write_text(_LOOP.replace("20000", "20001"))
+    loop_c.write_text(LOOP.replace("20000", "20001"))
     assert "a former version of the source: 3 of 4 functions unchanged.\n" in run(*words).stdout
-    loop_c.write_text(_LOOP.replace("20000", "20002"))
+    loop_c.write_text(LOOP.replace("20000", "20002"))
     for flag, expected in (("--no-memory", None), ("--memory", {"same": 3, "functions": 4})):
         (result,) = json.loads(run(*words[:-2], flag, "--json", *words[-2:]).stdout)
         assert result["memory"] == expected and result["ended_by_time_limit"] is False
-
-
-@pytest.fixture(name="loop_c")
-def fixture_loop_c(environment):
-    """A program that takes some milliseconds; its file, in the working directory."""
-    path = environment / "loop.c"
-    path.write_text(_LOOP)
-    return path
 
 
 def test_a_program_becomes_smaller_and_still_works(run, environment, loop_c):
@@ -207,7 +177,7 @@ def test_one_of_several_takes_too_long(capsys):
 
 def test_one_of_several_does_not_compile(run, environment, program_c):
     (environment / "wrong.c").write_text("int f(void) { return g; }\n")
-    several = ("optimize", "wrong.c", "program.c", "--evaluations", "2")
+    several = ("optimize", "wrong.c", "program.c", "--evaluations", "1")
     done = run(*several, code=1)
     assert re.search(r"^program\.o +\d+ ", done.stdout, re.M)
     assert "wrong.c failed: no object file" in done.stdout

@@ -73,24 +73,20 @@ def files_of(prefix: Path, scratch: Path, system: TargetSystem) -> dict[str, Pat
     return files
 
 
-def _symbols(path: Path, kind: str, system: TargetSystem) -> dict[str, str]:
-    """Returns the types of the dynamic symbols of a file, by the name and the version."""
-    command = [system.binary_tool("nm"), "--dynamic", "--with-symbol-versions", f"--{kind}"]
-    text = output_of(*command, path)
-    lines = [line.split()[-2:] for line in text.splitlines()]
-    return {name.replace("@@", "@"): symbol_type for symbol_type, name in lines}
-
-
 def _stand_in(original: Path, users: list[Path], scratch: Path, system: TargetSystem) -> Path:
     """Makes a library with the symbols of another that are referred to. Calls of them fail."""
-    wanted: set[str] = set()
-    for path in users:
-        wanted |= _symbols(path, "undefined-only", system).keys()
-    defined = _symbols(original, "defined-only", system)
-    found = {name: kind for name, kind in defined.items() if name in wanted}
+    wanted = {
+        (name, version)
+        for path in users
+        for name, version, _ in system.dynamic_symbols(path, "undefined-only")
+    }
+    defined = {
+        (name, version): kind
+        for name, version, kind in system.dynamic_symbols(original, "defined-only")
+        if (name, version) in wanted
+    }
     code, versions = _STAND_IN_CODE, {}
-    for symbol, kind in sorted(found.items()):
-        name, _, version = symbol.partition("@")
+    for (name, version), kind in sorted(defined.items()):
         versions.setdefault(version, []).append(name)
         is_function = kind in "TWti"
         code += f'void {name}(void) {{ fail("{name}"); }}\n' if is_function else f"void *{name};\n"

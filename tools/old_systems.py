@@ -18,10 +18,10 @@ import functools
 import struct
 import subprocess
 import tempfile
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
-from tools.target_system import THIS_SYSTEM, TargetSystem, output_of
+from tools.target_system import THIS_SYSTEM, TargetSystem
 from tools.third_party import change_elf, needed_by
 
 SOURCES = Path(__file__).with_suffix("")
@@ -47,7 +47,7 @@ def build_libraries(
         command = [*compiler, "-O2", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", *options]
         command += ["-Wl,--build-id=none", f"-Wl,-soname,{name}", "-s", "-o", path]
         subprocess.run([*command, *(SOURCES / source for source in sources)], check=True)
-        found[path] = {symbol for symbol, _ in _defined_symbols(path, system)}
+        found[path] = {name for name, *_ in system.dynamic_symbols(path, "defined-only")}
     return found
 
 
@@ -190,14 +190,6 @@ def _has_older_version(name: str, library: str, system: TargetSystem) -> bool:
 @functools.cache
 def _versions_of_symbols(library: str, system: TargetSystem) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
-    for name, version in _defined_symbols(system.library(library), system):
+    for name, version, _ in system.dynamic_symbols(system.library(library), "defined-only"):
         found.setdefault(name, []).append(version)
     return found
-
-
-def _defined_symbols(library: Path, system: TargetSystem) -> Iterator[tuple[str, str]]:
-    """Yields the names and versions of the symbols that a shared library defines."""
-    command = [system.binary_tool("nm"), "--dynamic", "--defined-only", "--with-symbol-versions"]
-    for line in output_of(*command, library).splitlines():
-        name, _, version = line.split()[-1].replace("@@", "@").partition("@")
-        yield name, version

@@ -66,6 +66,21 @@ class TargetSystem:
         """Returns the name of a program of GNU's binutils for this processor, such as ``strip``."""
         return name if self.is_this else f"{self.machine}-linux-gnu-{name}"
 
+    def dynamic_symbols(self, path: Path, kind: str) -> list[tuple[str, str, str]]:
+        """Returns the name, the version and the type of dynamic symbols of a file.
+
+        Args:
+            path: The file.
+            kind: ``defined-only`` or ``undefined-only``.
+        """
+        command = [self.binary_tool("nm"), "--dynamic", "--with-symbol-versions", f"--{kind}"]
+        symbols = []
+        for line in output_of(*command, path).splitlines():
+            symbol_type, symbol = line.split()[-2:]
+            name, _, version = symbol.replace("@@", "@").partition("@")
+            symbols.append((name, version, symbol_type))
+        return symbols
+
     def library(self, name: str) -> Path:
         """Returns where a library is that the linker finds by its file name."""
         return Path(output_of(*self.compiler(), f"-print-file-name={name}").strip())

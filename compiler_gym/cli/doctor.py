@@ -29,6 +29,7 @@ from compiler_gym.util.runfiles_path import (
     site_data_path,
     transient_cache_path,
 )
+from compiler_gym.util.truncate import shortened
 
 # The checks of ``compiler-gym doctor``.
 
@@ -274,8 +275,7 @@ def _print(check: Check) -> None:
         print_line(f"{check.status.value:<7} {check.name:<{_NAME_WIDTH - 1}} try: {check.fix}")
         return
     first, *others = check.detail.splitlines() or [""]
-    if len(first) > width:
-        first = f"{first[: width - 1]}…"
+    first = shortened(first, width)
     print_line(f"{check.status.value:<7} {check.name:<{_NAME_WIDTH - 1}} {first}")
     for line in others if check.status is Status.FAILED else []:
         print_line(f"{'':<{_NAME_WIDTH + 7}} {line}")

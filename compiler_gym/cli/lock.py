@@ -2,7 +2,6 @@
 
 import shlex
 import tempfile
-import textwrap
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
@@ -15,6 +14,7 @@ from compiler_gym.cli.project_build import LogLine, read_log, run_build
 from compiler_gym.cli.wrapper_settings import FROZEN, LOCK, LOG
 from compiler_gym.errors.nearest_names import unknown_name
 from compiler_gym.util.shell_format import plural
+from compiler_gym.util.truncate import filled
 
 lock_app = typer.Typer(
     name="lock",
@@ -27,8 +27,6 @@ _CallArgument = Annotated[
     list[str], typer.Argument(help="The build, after --.", show_default=False)
 ]
 _FileArgument = Annotated[Path, typer.Argument(help="The lock file.", show_default=False)]
-
-_WIDTH = 80
 
 
 @lock_app.command()
@@ -162,9 +160,7 @@ def _print_entry(entry: Entry) -> None:
         for text in texts:
             # A function may have many adjustments.
             line = f"  {kind}: {text.replace('+', ' + ')}"
-            print_line(
-                textwrap.fill(line, _WIDTH, subsequent_indent="    ", break_on_hyphens=False)
-            )
+            print_line(filled(line, indent="    "))
     for text in entry.left_out:
         print_line(f"  left out, as a check failed with it: {text}")
 

@@ -1,7 +1,6 @@
 """Formats of the reports of ``compiler-gym size-diff``: text, Markdown and JSON."""
 
 import sys
-import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from html import escape
@@ -21,8 +20,8 @@ from compiler_gym.cli.size_limit import Rows
 from compiler_gym.tuning.size.elf_sizes import Region
 from compiler_gym.tuning.size.size_diff import LOADED, RAM, SymbolChange, UnitChange
 from compiler_gym.util.shell_format import plural
+from compiler_gym.util.truncate import filled
 
-_WIDTH = 80
 _MAX_NAME_IN_MARKDOWN = 120
 # GitHub's limit for a comment is 65,536 characters.
 _MAX_COMMENT = 60_000
@@ -87,8 +86,8 @@ def print_report(report: Report, form: str, by: Rows | None, limit: int, assembl
 
 
 def _print_text(report: Report, by: Rows | None, limit: int, assembly: int) -> None:
-    print_line(_filled(report.answer))
-    print_line(_filled(report.memory))
+    print_line(filled(report.answer))
+    print_line(filled(report.memory))
     rows = [] if report.diff.is_same and by is None else report.rows(by)
     if rows and limit:
         first, rest = rows[:limit], rows[limit:]
@@ -100,7 +99,7 @@ def _print_text(report: Report, by: Rows | None, limit: int, assembly: int) -> N
     if notes := report.notes():
         print_line()
     for note in notes:
-        print_line(_filled(note))
+        print_line(filled(note))
     for change, lines in report.assembly(assembly):
         print_line(f"\n{report.shown_name(change)}: {change.growth:+,} bytes")
         for line in lines:
@@ -241,10 +240,6 @@ def _sum_of(rows: Sequence[Row]) -> Row:
 
 def _with_sign(row: Row) -> Row:
     return {**row, "change": f"{row['change']:+d}"}
-
-
-def _filled(text: str) -> str:
-    return textwrap.fill(text, _WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
 def _markdown_table(rows: Sequence[Mapping[str, Any]]) -> str:

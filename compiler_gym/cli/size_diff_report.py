@@ -19,6 +19,7 @@ from compiler_gym.tuning.size.size_diff import (
     compare_assembly,
 )
 from compiler_gym.util.shell_format import plural
+from compiler_gym.util.truncate import shortened
 
 _MAX_NAME = 36
 _MAX_ASSEMBLY_LINES = 60
@@ -291,8 +292,7 @@ def _sorted(rows: Iterable[Row]) -> list[Row]:
 
 def cut_name(name: str, length: int = _MAX_NAME) -> str:
     """Returns the beginning of a name that is too long for a table."""
-    end = "…)" if name.endswith(")") else "…"
-    return name if len(name) <= length else f"{name[: length - len(end)]}{end}"
+    return shortened(name, length, "…)" if name.endswith(")") else "…")
 
 
 def listed(names: Sequence[str]) -> str:

@@ -13,6 +13,7 @@ from compiler_gym.service.proto.py_converters import (
     event_to_value,
     message_to_python,
 )
+from compiler_gym.util.truncate import shortened
 
 # The kind of event that belongs to each kind of space.
 _KINDS = {
@@ -97,7 +98,7 @@ def _samples(message: ActionSpace) -> Iterator[Action]:
     encode = event_encoder(space)
     for _ in range(_SAMPLES):
         value = space.sample()
-        yield Action(shortened(str(value)), encode(value))
+        yield Action(in_a_line(str(value)), encode(value))
 
 
 def action_named(space: ActionSpace, name: str) -> Action | None:
@@ -133,7 +134,7 @@ def mismatch(space: ObservationSpace, event: Event) -> str | None:
             return None
     except Exception as error:  # Whatever the converters think of what a service sends.
         return f"it cannot be read: {error}"
-    return f"it is {shortened(str(value))}"
+    return f"it is {in_a_line(str(value))}"
 
 
 def _unreadable(event: Event) -> str | None:
@@ -149,7 +150,6 @@ def exact(event: Event) -> bytes:
     return event.SerializeToString(deterministic=True)
 
 
-def shortened(text: str) -> str:
+def in_a_line(text: str) -> str:
     """Returns a text as part of a line."""
-    line = " ".join(text.split())
-    return line if len(line) <= _MAX_TEXT else line[: _MAX_TEXT - 1] + "…"
+    return shortened(" ".join(text.split()), _MAX_TEXT)

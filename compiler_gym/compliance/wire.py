@@ -38,6 +38,7 @@ from compiler_gym.service.transport.connection_opts import ConnectionOpts
 from compiler_gym.service.transport.direct_channel import DirectStub
 from compiler_gym.service.transport.frames import SOCKET_NAME_KEY
 from compiler_gym.service.transport.grpc_channels import open_channel
+from compiler_gym.util.truncate import shortened
 
 _PREFIX = "/compiler_gym.CompilerGymService/"
 
@@ -95,9 +96,7 @@ class Answer:
 
     def __str__(self) -> str:
         first = self.details.strip().partition("\n")[0]
-        if len(first) > _MAX_DETAILS:
-            first = first[:_MAX_DETAILS] + "…"
-        return f'{self.code}, "{first}"' if first else self.code
+        return f'{self.code}, "{shortened(first, _MAX_DETAILS)}"' if first else self.code
 
 
 class Lease:

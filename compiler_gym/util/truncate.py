@@ -1,8 +1,33 @@
 """Shortening of texts for display."""
 
+import textwrap
 from collections.abc import Iterable
 
 _ELLIPSIS = "..."
+
+
+def shortened(text: str, length: int, mark: str = "…") -> str:
+    """Returns the beginning of a text that is too long for a place in a table or a message.
+
+    Args:
+        text: The text.
+        length: The greatest length.
+        mark: The end of a text that was shortened.
+    """
+    return text if len(text) <= length else text[: length - len(mark)] + mark
+
+
+def filled(text: str, width: int = 80, indent: str = "") -> str:
+    """Returns a text in lines of a width. Words, such as paths, stay whole.
+
+    Args:
+        text: The text.
+        width: The greatest length of a line.
+        indent: The beginning of each line but the first.
+    """
+    return textwrap.fill(
+        text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
 
 
 def truncate(text: str, max_line_len: int = 60, max_lines: int = 1, tail: bool = False) -> str:
@@ -32,14 +57,10 @@ def truncate_lines(
     lines = list(lines)
     left_out = len(lines) > max_lines
     lines = lines[-max_lines:] if tail else lines[:max_lines]
-    result = [line if len(line) <= max_line_len else _ended(line, max_line_len) for line in lines]
+    result = [shortened(line, max_line_len, _ELLIPSIS) for line in lines]
     if left_out and tail:
         room = max_line_len - len(_ELLIPSIS)
         result[0] = _ELLIPSIS + lines[0][max(0, len(lines[0]) - room) :]
     elif left_out:
-        result[-1] = _ended(lines[-1], max_line_len)
+        result[-1] = lines[-1][: max_line_len - len(_ELLIPSIS)] + _ELLIPSIS
     return "\n".join(result)
-
-
-def _ended(line: str, length: int) -> str:
-    return line[: length - len(_ELLIPSIS)] + _ELLIPSIS

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from compiler_gym.util.truncate import truncate
+from compiler_gym.util.truncate import filled, shortened, truncate
 
 
 @pytest.mark.parametrize(
@@ -37,3 +37,14 @@ def test_limits_always_hold():
             lines = truncate(text, length, count, tail).split("\n")
             assert len(lines) <= count
             assert max(map(len, lines)) <= length
+
+
+def test_text_for_a_table():
+    assert shortened("123456", 6) == "123456"
+    assert shortened("1234567", 6) == "12345…"
+    assert shortened("f(1234567)", 6, "…)") == "f(12…)"
+
+
+def test_words_stay_whole():
+    text = "a long-word /and/a/path/longer/than/a/line b"
+    assert filled(text, 12, "  ") == "a long-word\n  /and/a/path/longer/than/a/line\n  b"

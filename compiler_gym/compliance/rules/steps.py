@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from compiler_gym.compliance.rule import NotChecked, require, rule
 from compiler_gym.compliance.subject import Subject
-from compiler_gym.compliance.values import Action, action_count, exact, shortened
+from compiler_gym.compliance.values import Action, action_count, exact, in_a_line
 from compiler_gym.service.proto import Event, Int64Tensor
 
 _LARGEST = 2**63 - 1
@@ -86,7 +86,7 @@ def bad_action(subject: Subject) -> None:
         before = session.state()
         for event in _wrong_events(subject, number):
             answer = session.try_step([event])
-            text = shortened(str(event)) or "an event that is not set"
+            text = in_a_line(str(event)) or "an event that is not set"
             answer.expect("INVALID_ARGUMENT", about=f"with the action {text}")
         require(session.state() == before, "refused actions have changed the program")
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from xml.etree.ElementTree import Element, ElementTree
 
 from compiler_gym.tuning.size.image import Instruction
+from compiler_gym.util.truncate import shortened
 
 Child = Element | str
 
@@ -76,7 +77,7 @@ def short_name(name: str) -> str:
     if depth == 0 and "operator" not in name:
         # Without the type of what is returned.
         short = kept.partition("(…)")[0].rpartition(" ")[2]
-    return short if len(short) <= _LONGEST_NAME else f"{short[: _LONGEST_NAME - 1]}…"
+    return shortened(short, _LONGEST_NAME)
 
 
 def number(value: int) -> str:

@@ -15,20 +15,15 @@ def clock(monkeypatch):
     return clock
 
 
-def test_short_tasks_share_a_call(clock):
+def test_tasks_that_share_a_call(clock):
     size = CallSize(task_seconds=600)
     size.add_task(0.025)
     assert size.tasks(workers=2) == 10
+    assert size.tasks(workers=1000) == 80
+    clock[0] += 3600  # Long runs have longer calls.
+    assert size.tasks(workers=2) == 40
     size.begin_run()
     assert size.tasks(workers=2) == 1
-
-
-def test_long_runs_and_large_pools_have_longer_calls(clock):
-    size = CallSize(task_seconds=600)
-    size.add_task(0.025)
-    assert size.tasks(workers=1000) == 80
-    clock[0] += 3600
-    assert size.tasks(workers=2) == 40
 
 
 def test_a_call_is_shorter_than_the_limit_of_a_task(clock):

@@ -115,10 +115,17 @@ def test_all_addresses_are_told_of(server, closed_url):
     assert waits == []
 
 
-def test_server_errors_are_retried(server):
-    server.answers = [(503, {}, b""), (500, {}, b""), (200, {}, DATA)]
+@pytest.mark.parametrize(
+    ("answers", "expected"),
+    [
+        ([(503, {}, b""), (500, {}, b"")], [1.0, 1.5]),
+        ([(429, {"Retry-After": "7"}, b"")], [7.0]),
+    ],
+)
+def test_server_errors_are_retried(server, answers, expected):
+    server.answers = [*answers, (200, {}, DATA)]
     assert download(f"{server.url}/file") == DATA
-    assert waits == [1.0, 1.5]
+    assert waits == expected
 
 
 def test_too_many_requests_waits_longer_and_longer(server):
@@ -127,12 +134,6 @@ def test_too_many_requests_waits_longer_and_longer(server):
         download(f"{server.url}/file", max_retries=4)
     assert len(server.requests) == 4
     assert waits == [10.0, 15.0, 22.5]
-
-
-def test_requested_wait_is_respected(server):
-    server.answers = [(429, {"Retry-After": "7"}, b""), (200, {}, DATA)]
-    assert download(f"{server.url}/file") == DATA
-    assert waits == [7.0]
 
 
 def range_of(start):

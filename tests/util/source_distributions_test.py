@@ -6,6 +6,7 @@ import json
 import os
 import threading
 import traceback
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -93,22 +94,18 @@ def test_it_is_found_through_the_index_of_pip(pip, serve, kind):
     assert asked == ["/simple/some-package/", f"/files/{FILE}"]
 
 
-def test_the_index_has_other_files_only(serve):
+@pytest.mark.parametrize(
+    ("missing", "text"),
+    [
+        ({"file": "Some_Package-2.0.tar.gz"}, r"Some_Package-2\.0"),
+        ({"name": "other"}, "404"),
+        ({"sha256": "0" * 64}, "SHA-256"),
+    ],
+)
+def test_not_in_the_index(serve, missing, text):
     serve("json")
-    with pytest.raises(DownloadFailed, match=r"Some_Package-2\.0"):
-        fetch(SourceDistribution("some-package", "Some_Package-2.0.tar.gz", WANTED.sha256))
-
-
-def test_the_index_does_not_know_the_package(serve):
-    serve("json")
-    with pytest.raises(DownloadFailed, match="404"):
-        fetch(SourceDistribution("other", FILE, WANTED.sha256))
-
-
-def test_the_file_is_another(serve):
-    serve("json")
-    with pytest.raises(DownloadFailed, match="SHA-256"):
-        fetch(SourceDistribution(WANTED.name, FILE, "0" * 64))
+    with pytest.raises(DownloadFailed, match=text):
+        fetch(replace(WANTED, **missing))
 
 
 def test_a_mirror_needs_no_index(tmp_path, monkeypatch):

@@ -169,19 +169,13 @@ class TestFallback:
             assert not connection.isolates_sessions
             assert version(connection) == "adder"
 
-    def test_refused_connection(self):
+    @pytest.mark.parametrize("fault", [{"is_listening": False}, {"hangs_up": True}])
+    def test_refused_connection(self, fault):
         with (
-            FakeDirectService(is_listening=False) as service,
+            FakeDirectService(**fault) as service,
             CompilerGymServiceConnection(service.address) as connection,
         ):
             assert connection.isolates_sessions
-            self.check_grpc(connection, service)
-
-    def test_connection_closed_at_once(self):
-        with (
-            FakeDirectService(hangs_up=True) as service,
-            CompilerGymServiceConnection(service.address) as connection,
-        ):
             self.check_grpc(connection, service)
 
     def test_first_request_fails(self):

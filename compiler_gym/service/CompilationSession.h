@@ -15,8 +15,9 @@ namespace compiler_gym {
 // One program under compilation. Subclass it, implement the pure methods, and pass the class to
 // runtime::createAndRunCompilerGymService() to obtain a service.
 //
-// Life of a session:   1. It is constructed. A service also constructs sessions just for their
-// compiler version and spaces, so the constructor should be cheap.
+// Life of a session:
+//   1. It is constructed. A service also constructs sessions just for their compiler version and
+//      spaces, so the constructor should be cheap.
 //   2. init() is called once, with a benchmark.
 //   3. Any number of steps: beginStep(), applyAction() for each action, computeObservation() for
 //      each observation, then endOfStep().
@@ -52,8 +53,8 @@ namespace compiler_gym {
 //
 // Commands that a session runs by util::LocalShellCommand end with its process, however that ends.
 // What such a process has left in the working directory under a name that ends with a dot and its
-// pid, e.g. "build-1234.567", is removed then.
-// Other children do not end with a process that crashes, unless they ask for it (PR_SET_PDEATHSIG).
+// pid, e.g. "build-1234.567", is removed then. Other children do not end with a process that
+// crashes, unless they ask for it (PR_SET_PDEATHSIG).
 //
 // Threads: the runtime calls one method of a session at a time, and always from the same thread.
 // What sessions share, such as files in the working directory, needs care.

@@ -36,7 +36,7 @@ std::string quotedForShell(const std::string& text);
 // Running a command fails with
 //   NOT_FOUND           if the working directory does not exist
 //   DEADLINE_EXCEEDED   if it did not end in time; it and all it started have been killed
-//   RESOURCE_EXHAUSTED  if its output is larger than kMaxCommandOutputBytes; likewise
+//   RESOURCE_EXHAUSTED  if its output is larger than kMaxCommandOutputBytes; all was killed, too
 //   INTERNAL            if it exited with another code than 0, or by a signal; the text has the
 //                       command and the last part of its standard error
 // Background processes of the command are killed when it ends. The caller checks infiles and

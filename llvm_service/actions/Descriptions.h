@@ -17,7 +17,7 @@ class Descriptions {
   /// @return an error that names the line if the text is not a map of texts.
   static llvm::Expected<Descriptions> parse(llvm::StringRef yaml);
 
-  /// Those that this service was built with.
+  /// The descriptions that this service was built with.
   static const Descriptions& builtin();
 
   /// The description of a text such as "gvn" or "gvn<no-pre>", or nothing if there is none.

@@ -15,7 +15,7 @@ struct InlineActions {
   bool isInOrder;
   std::vector<InlineDecision> decisions;
 
-  /// The same as actions: the text of a decision is the name of its action.
+  /// Returns the decisions as actions, whose names are the texts of the decisions.
   ActionList toList() const;
 };
 

@@ -88,7 +88,7 @@ class InlineGame final : public Game {
 
   /// The answers to questions about each site.
   std::vector<InlineCounts> counts() const { return countsOf(questions_); }
-  /// The same for LLVM's own decisions.
+  /// The answers of LLVM itself to questions about each site.
   const std::vector<InlineCounts>& defaultCounts() const { return defaultCounts_; }
   /// The IR instructions that LLVM's own decisions lead to.
   int64_t defaultInstructions() const { return defaultInstructions_; }

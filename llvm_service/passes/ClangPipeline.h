@@ -12,8 +12,8 @@ class PassBuilder;
 
 namespace compiler_gym::llvm_service {
 
-/// Optimises a module as clang does when it compiles the source at a level, -O1 and higher. That of
-/// -Os and -Oz includes the attributes that tell every pass to prefer small code.
+/// Optimises a module as clang does when it compiles the source at a level, -O1 and higher. The
+/// levels -Os and -Oz include the attributes that tell every pass to prefer small code.
 ///
 /// The text `default<Oz>` of `opt` differs from it: without these attributes, without vectors of
 /// straight code, which clang makes at -Oz too, and for code that is not position independent; and
@@ -32,7 +32,7 @@ void optimizeAsClang(llvm::Module& module, ClangLevel level,
 /// be inlined, or coroutines to be split.
 bool hasMandatoryWork(const llvm::Module& module);
 
-/// Does that. Modules without either are left as they are.
+/// Inlines and splits what clang must at -O0. Other modules are left as they are.
 void optimizeAsClangAtO0(llvm::Module& module);
 
 }  // namespace compiler_gym::llvm_service

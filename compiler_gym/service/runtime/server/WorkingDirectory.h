@@ -21,9 +21,9 @@ class WorkingDirectory {
   // another user owns `path` or can write to it.
   static grpc::Status open(const std::string& path, std::unique_ptr<WorkingDirectory>* directory);
 
-  // Removes port.txt, pid.txt and service.sock, which lead nowhere from now on; the whole directory
-  // if open() chose its name, or if it was made by a client that has ended: then there is a file
-  // owner.lock in it that nobody has locked, see flock(2).
+  // Removes port.txt, pid.txt and service.sock, which lead nowhere from now on. Removes the whole
+  // directory if open() chose its name, or if a client has made it and has ended. Such a directory
+  // has a file owner.lock that nobody has locked, see flock(2).
   ~WorkingDirectory();
   WorkingDirectory(const WorkingDirectory&) = delete;
   WorkingDirectory& operator=(const WorkingDirectory&) = delete;

@@ -76,9 +76,9 @@ class WorkerRecord {
   // Continues a record: a copied session has the history and the state of its original.
   void copyHistory(const WorkerRecord& original);
 
-  // Sets the activity until the next call. Becoming a copy and catching up do not change the state.
-  // `subject` is the name of the action,
-  // observation or parameter, and `number` that of the action.
+  // Sets the activity until the next call. `subject` is the name of the action, observation or
+  // parameter, and `number` that of the action. Becoming a copy and catching up do not change the
+  // state.
   void begin(Activity activity, std::string_view subject = {}, int64_t number = -1);
   void end() { begin(Activity::kNothing); }
   void beginStep();
@@ -91,10 +91,11 @@ class WorkerRecord {
   // Appends the output of this process since the last call to a file, e.g. the service's log, and
   // clears the buffer. Nothing is written to a regular file of over `kMaxLogBytes`.
   void handOutputOn(int file) const;
-  // True if the service has promised copies of the session that noteCopy() does not know of yet.
+  // True if the service has ordered copies of the session that were not made yet.
   bool isCopyOrdered() const;
   // Records whether the session can be copied by copying the process.
   void setForkable(bool isForkable) const;
+  // Counts an order as done.
   void noteCopy();
 
   // --- For the service.

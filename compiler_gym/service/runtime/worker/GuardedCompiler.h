@@ -28,8 +28,9 @@ class GuardedCompiler {
   // Starts the session on the benchmark and computes the first observations.
   grpc::Status start(const StartSessionRequest& request, StartSessionReply* reply);
 
-  // See CompilationSession. False after an exception, and so is holdsOnlyMemory().
+  // See CompilationSession. False after an exception.
   bool forkable() const;
+  bool holdsOnlyMemory() const;
   // See CompilationSession. After a failure, all further calls fail.
   void afterFork();
 
@@ -55,8 +56,6 @@ class GuardedCompiler {
   // before it stay set.
   grpc::Status setParameters(const SendSessionParameterRequest& request,
                              SendSessionParameterReply* reply);
-
-  bool holdsOnlyMemory() const;
 
  private:
   // Actions and observations, as requests and replies hold them.

@@ -26,7 +26,7 @@ class WorkerLoop {
              const Limits& limits, util::FileDescriptor control,
              std::unique_ptr<WorkerRecord> record, int forkServerPid, int notices);
 
-  // Returns at the end of the session, in each copy of the process.
+  // Serves requests. Returns at the end of the session, also in each copy of the process.
   void run();
 
  private:
@@ -43,8 +43,7 @@ class WorkerLoop {
   // Copies the process. In the copy it returns with everything set up for a session of its own.
   void fork(Frame& frame);
   void becomeCopy(Frame& frame, std::unique_ptr<WorkerRecord> record);
-  // The first steps of a worker, copied or not: ties its life to that of the fork server, and what
-  // it prints to the record.
+  // Ties the life of this process to that of the fork server, and its output to the record.
   void tieToForkServer();
   // Tells the service that this process is ready, and which process it is.
   void reportReady();

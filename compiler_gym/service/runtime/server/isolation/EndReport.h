@@ -38,6 +38,7 @@ struct EndFacts {
   uint64_t memoryLimit = 0;
 };
 
+// Says how a worker ended, in what activity, and what it has printed last.
 EndReport reportEnd(const WorkerRecord& record, const EndFacts& facts);
 
 }  // namespace compiler_gym::runtime

@@ -62,7 +62,7 @@ class ForkServerProcess {
   uint64_t generation() const { return generation_; }
   // True if the fork server was killed, and all workers with it.
   bool hasEnded();
-  // A new process has this number: from now on the above is about that.
+  // Forgets the end of an earlier process with the number of a new one.
   void forgetDeath(int pid);
 
   // The memory that a worker may have, in bytes; 0 means no limit.

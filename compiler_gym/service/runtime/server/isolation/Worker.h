@@ -51,8 +51,7 @@ class Worker : public std::enable_shared_from_this<Worker> {
   bool isForkable(Deadline deadline);
   WorkerCopies& copies() { return copies_; }
 
-  // A socket on which a process that is a copy serves Step, too. To close it ends the process. To
-  // be called once.
+  // Returns the socket on which a copy serves Step. Closing it ends the process. To be called once.
   util::FileDescriptor takeClientSocket() { return std::move(clientSocket_); }
 
   // Fails every later request with NOT_FOUND, and so the one at work, whose process is killed.
@@ -60,18 +59,18 @@ class Worker : public std::enable_shared_from_this<Worker> {
 
   // OK unless the process has died.
   grpc::Status endStatus();
-  // True if a request has found it dead. The others are for this case: whether it died while it
-  // applied an action, for another reason than that its client had gone, and
+  // True if a request has found the process dead.
   bool isDead() const { return life_ == Life::kDead; }
+  // True if the process died in an action, and not because its client had gone.
   bool hasDiedInAction() const;
-  // appends to its text.
+  // Appends to the text of endStatus() of a dead process.
   void appendToEndReport(const std::string& text);
   // Calls the function the first time; later callers wait for its end.
   template <typename Function>
   void explainOnce(const Function& function) {
     std::call_once(explained_, function);
   }
-  // See EndReport.
+  // A note if the dead process had used nearly all of its memory limit, otherwise empty.
   std::string memoryNote();
 
   // 0 until it is ready.
@@ -98,8 +97,8 @@ class Worker : public std::enable_shared_from_this<Worker> {
   static grpc::Status prepare(ForkServerProcess& forkServer, const Origin& origin,
                               std::shared_ptr<Worker>* process, util::FileDescriptor* control);
   grpc::Status lock(Deadline deadline, std::unique_lock<std::timed_mutex>* lock);
-  // These expect the caller to hold mutex_. The first finds out whether the process has closed its
-  // socket, as far as can be told without waiting.
+  // The following methods expect the caller to hold mutex_.
+  // True if the process has closed its socket, as far as is known without waiting.
   bool hasHungUp();
   // Receives the number and the pidfd of the process, which it sends first.
   grpc::Status receiveReady(Deadline deadline);

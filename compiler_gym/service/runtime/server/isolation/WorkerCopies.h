@@ -46,10 +46,14 @@ class WorkerCopies {
     util::FileDescriptor direct;
   };
 
-  // These expect the caller to hold the mutex of the original.
+  // The following three expect the caller to hold the mutex of the original.
+  // True if there is a living spare of the present state.
   bool hasSpare();
+  // Prepares the record and the sockets of a copy.
   grpc::Status order(std::shared_ptr<Worker>* copy, Sockets* sockets);
+  // Sends them to the original, which then makes the copy.
   void send(const Worker& copy, const Sockets& sockets);
+  // Orders a spare and returns it; null if none is needed or possible now.
   std::shared_ptr<Worker> orderSpare();
 
   Worker& original_;

@@ -10,8 +10,8 @@
 
 namespace compiler_gym::runtime {
 
-// Finds the benchmark of a new session. A benchmark with a program is added to the
-// cache first. INVALID_ARGUMENT if it has no URI or an empty program URI; NOT_FOUND if it has no
+// Finds the benchmark of a new session. A benchmark with a program is added to the cache first.
+// INVALID_ARGUMENT if it has no URI or an empty program URI; NOT_FOUND if it has no
 // program and is not in the cache.
 grpc::Status findOrAddBenchmark(const Benchmark& benchmark, BenchmarkCache& cache,
                                 std::shared_ptr<const Benchmark>* found);

@@ -300,7 +300,8 @@ def main() -> None:
     parser.add_argument("programs", nargs="*", help="by default all that are built in")
     parser.add_argument("--evaluations", type=int, default=max(MILESTONES))
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--objective", choices=[each.value for each in Objective], default="all")
+    objectives = [each.value for each in Objective if each is not Objective.REGION]
+    parser.add_argument("--objective", choices=objectives, default="all")
     parser.add_argument("--policy", choices=[*SHIPPED], help="whose sequences are tried first")
     parser.add_argument("--experimental", action="store_true", help="with experimental options")
     parser.add_argument("--opensource", type=int, help="so many files of opensource-v0 instead")

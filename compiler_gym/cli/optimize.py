@@ -4,7 +4,6 @@ import math
 import os
 from collections.abc import Sequence
 from dataclasses import replace
-from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
@@ -33,7 +32,8 @@ _EVALUATIONS = 120  # Without a time limit, a search has the same result on all 
 _RUNTIME_SECONDS = 60.0
 
 _RUNTIME = "runtime"
-Goal = Enum("Goal", {each: each for each in (*(each.value for each in Objective), _RUNTIME)})
+_REGION = f"{Objective.REGION.value}:"
+_GOALS = (*(each.value for each in Objective if each is not Objective.REGION), _RUNTIME)
 
 
 def _seconds(text: str | None) -> str | None:
@@ -43,6 +43,16 @@ def _seconds(text: str | None) -> str | None:
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
     return text
+
+
+def _goal(text: str) -> str:
+    if text in _GOALS or text.removeprefix(_REGION) not in ("", text):
+        return text
+    raise typer.BadParameter(f"expected {', '.join(_GOALS)} or {_REGION}NAME, got {text!r}.")
+
+
+def _complete_goal(incomplete: str) -> list[str]:
+    return [each for each in (*_GOALS, _REGION) if each.startswith(incomplete)]
 
 
 def optimize(
@@ -61,12 +71,16 @@ def optimize(
         ),
     ] = None,
     objective: Annotated[
-        Goal,
+        str,
         typer.Option(
+            metavar=f"<{'|'.join(_GOALS)}|{_REGION}NAME>",
+            callback=_goal,
+            autocompletion=_complete_goal,
             help="The size to reduce: all bytes loaded, bytes of code, bytes of the linked "
-            "program, or machine instructions. runtime makes the program faster."
+            "program, machine instructions, or the use of a region of memory, such as "
+            f"{_REGION}FLASH. runtime makes the program faster.",
         ),
-    ] = Goal.all,
+    ] = Objective.ALL.value,
     budget: Annotated[
         str | None,
         typer.Option(
@@ -107,8 +121,8 @@ def optimize(
     link: Annotated[
         str | None,
         typer.Option(
-            help="For runtime, linked and --max-slowdown: a command that links the object file {} "
-            "to the program $PROGRAM. By default clang links it."
+            help="For runtime, linked, region and --max-slowdown: a command that links the object "
+            "file {} to the program $PROGRAM. By default clang links it."
         ),
     ] = None,
     max_slowdown: Annotated[
@@ -206,6 +220,9 @@ def optimize(
     --link. With --objective instructions, machine instructions count. The command search reduces IR
     instructions.
 
+    With --objective region:FLASH, the linked program uses less of this region of its linker script.
+    If a program does not fit with clang -Oz, the search ends as soon as it does.
+
     compile_commands.json stands for all sources of a project, each with the options of its build
     but -Oz. --jobs is then the number of parallel sources, and --ray uses the nodes of a cluster.
 
@@ -238,8 +255,9 @@ def optimize(
     _tell_of_unread_variables()
     options = clang_options(context)
     check_options(options)
-    _check_flags(objective.value, run, link, max_slowdown, whole_program, keep)
-    is_for_speed = objective.value == _RUNTIME
+    goal, _, region = objective.partition(":")
+    _check_flags(goal, run, link, max_slowdown, whole_program, keep)
+    is_for_speed = goal == _RUNTIME
     is_project = Path(programs[0]).suffix == ".json"
     if is_project:
         _check_project(
@@ -253,15 +271,14 @@ def optimize(
                 "--whole-program": whole_program,
                 "--script": script,
                 "--html": html,
-                f"--objective {objective.value}": is_for_speed
-                or objective.value == Objective.LINKED.value,
+                f"--objective {objective}": is_for_speed or Objective(goal).is_linked,
             },
         )
     elif ray is not None:
         raise typer.BadParameter(
             f"--ray is for all sources of a project; try {FILE_NAME} in place of {programs[0]}."
         )
-    _check_html(html, len(programs), is_for_speed, whole_program)
+    _check_html(html, len(programs), goal, whole_program)
     if policy is not None and is_for_speed:
         raise typer.BadParameter("--policy is for programs that are to be small.")
     default = _RUNTIME_SECONDS if is_for_speed else math.inf
@@ -273,13 +290,13 @@ def optimize(
     }
     settings = Settings(
         options=tuple(speed_options(options) if is_for_speed else options),
-        objective=None if is_for_speed else Objective(objective.value),
+        objective=None if is_for_speed else Objective(goal),
         seconds=parse_duration(budget) if budget else default,
         evaluations=_EVALUATIONS if evaluations is None and not is_for_speed else evaluations,
         jobs=jobs,
         policy=None if policy is None else Policy.load(policy),
         check=None if check is None else command_check(check),
-        linker=Linker(link),
+        linker=Linker(link, region=region),
         with_experimental=experimental,
         with_memory=memory,
         may_drop_weak=drop_weak_symbols,
@@ -351,22 +368,34 @@ def _check_flags(
             "--run is for --objective runtime and --max-slowdown. What runs a program to check it "
             "is --check."
         )
-    if link is not None and not is_run and goal != Objective.LINKED.value:
+    is_linked = goal != _RUNTIME and Objective(goal).is_linked
+    if link is not None and not is_run and not is_linked:
         raise typer.BadParameter(
-            "--link is for --objective runtime, --objective linked and --max-slowdown."
+            "--link is for --objective runtime, --objective linked, --objective region:NAME and "
+            "--max-slowdown."
         )
-    if link is not None and goal != Objective.LINKED.value and run is None:
+    if link is None and goal == Objective.REGION.value:
+        raise typer.BadParameter(
+            "--objective region:NAME needs --link, a command with the linker script, such as "
+            "--link 'clang -T firmware.ld {} -o $PROGRAM'."
+        )
+    if link is not None and not is_linked and run is None:
         raise typer.BadParameter("--link needs --run, which says how to run what is linked.")
 
 
-def _check_html(html: Path | None, count: int, is_for_speed: bool, whole_program: bool) -> None:
+def _check_html(html: Path | None, count: int, goal: str, whole_program: bool) -> None:
     """Checks the settings for the page."""
     from compiler_gym.tuning.size.html_report import REQUIRED_TOOLS
 
     if html is None:
         return
-    if is_for_speed:
+    if goal == _RUNTIME:
         raise typer.BadParameter("--html is for programs that are to be small.")
+    if goal == Objective.REGION.value:
+        raise typer.BadParameter(
+            "--html shows programs that link, got a region that may be too small: try --objective "
+            "linked."
+        )
     if count > 1 and not whole_program:
         raise typer.BadParameter(
             "--html is for one program, got several: optimize them one by one, or try "

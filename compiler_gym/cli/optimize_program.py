@@ -17,6 +17,7 @@ from compiler_gym.tuning.size.image import estimate_changed_cycles
 from compiler_gym.tuning.size.inputs import Check, Input, all_of
 from compiler_gym.tuning.size.linking import Linker
 from compiler_gym.tuning.size.memory import Memory, open_memory
+from compiler_gym.tuning.size.memory_regions import MemoryUse, region_rows
 from compiler_gym.tuning.size.minimise import ENDS
 from compiler_gym.tuning.size.object_file import (
     FunctionChange,
@@ -248,7 +249,22 @@ class Result(Product):
     def linked(self) -> tuple[LinkedSize, LinkedSize] | None:
         """The sizes of the two linked programs; None if not measured."""
         before, after = self.search.baseline.linked, self.search.best.linked
-        return (before, after) if before and after else None
+        if isinstance(before, LinkedSize) and isinstance(after, LinkedSize):
+            return before, after
+        return None
+
+    @property
+    def memory(self) -> tuple[MemoryUse, MemoryUse] | None:
+        """The use of regions of memory by the two programs; None if not measured."""
+        before, after = self.search.baseline.linked, self.search.best.linked
+        if isinstance(before, MemoryUse) and isinstance(after, MemoryUse):
+            return before, after
+        return None
+
+    @property
+    def regions(self) -> list[dict[str, Any]] | None:
+        """A row for each region of memory, with the bytes used; None if not measured."""
+        return self.memory and region_rows(*self.memory)
 
     @cached_property
     def stack(self) -> tuple[StackUse, StackUse] | None:
@@ -303,6 +319,8 @@ class Result(Product):
             },
             "linked": self.linked
             and {"before": asdict(self.linked[0]), "after": asdict(self.linked[1])},
+            "regions": self.regions,
+            "fits": self.memory and self.memory[1].fits,
             "saved": self.saved,
             "checked": self.is_checked,
             "slowdown": self.slowdown and asdict(self.slowdown),
@@ -356,7 +374,7 @@ def optimize_program(
     compilation = settings.compilation_of(program.path)
     checks = [each for each in (settings.check or program.check, limit) if each is not None]
     objective = settings.objective or Objective.ALL
-    linker = settings.linker if objective is Objective.LINKED else None
+    linker = settings.linker if objective.is_linked else None
     with tempfile.TemporaryDirectory(prefix="compiler_gym-") as folder:
         ends = _ENDS_WITH_PAGE if settings.with_page else ENDS
         budget = settings.budget_of(program.path, ends)
@@ -412,7 +430,7 @@ def _memory(compilation: Compilation, settings: Settings, objective: Objective) 
         return None
     policy = settings.policy
     facts = (
-        objective.value,
+        f"{objective.value}{settings.linker.region}",
         str(settings.with_experimental),
         str((policy.sequences, policy.about)) if policy else "",
     )
@@ -479,7 +497,9 @@ def _progress(search: Optimizer, target: Path) -> tuple[str, str]:
 def _summary(search: Optimizer, target: Path) -> str:
     before, after = search.size(search.baseline), search.size(search.leading)
     level = search.evaluator.compilation.level
-    size = f"{target}: {after} {_GOALS[search.objective]}"
+    memory = search.baseline.linked
+    goal = f"bytes of {memory.name}" if isinstance(memory, MemoryUse) else _GOALS[search.objective]
+    size = f"{target}: {after} {goal}"
     if after == before:
         return f"{size}, as many as clang {level} makes"
     saved = f"{1 - after / before:.2%} {search.objective.comparative}"

@@ -6,6 +6,7 @@ from typing import Any
 
 from compiler_gym.cli.console import print_line, print_table
 from compiler_gym.cli.optimize_program import NOT_REPEATED, Result, experimental_notes
+from compiler_gym.tuning.size.memory_regions import MemoryUse, region_rows
 from compiler_gym.tuning.size.minimise import Part
 from compiler_gym.tuning.size.object_file import StackUse, readable_names
 from compiler_gym.tuning.size.objective import Objective
@@ -41,7 +42,9 @@ def print_report(result: Result) -> None:
         )
     if result.linked is not None:
         print_line(describe_files(*result.linked))
-    if result.program.apart and search.objective is not Objective.LINKED:
+    if result.memory is not None:
+        print_memory(*result.memory)
+    if result.program.apart and not search.objective.is_linked:
         print_line(_comparison(result))
     if search.recalled is not None:
         print_line(f"The search {search.recalled.description}.")
@@ -83,7 +86,7 @@ def _other_bytes(search: Optimizer) -> str:
 def _shared_bytes(search: Optimizer) -> str:
     """Returns what of the size is only counted because of other object files; else empty."""
     rest = search.size(search.best) - search.objective.cost(search.best)[0]
-    if not rest or search.objective is Objective.LINKED:
+    if not rest or search.objective.is_linked:
         return ""
     return (
         f"{rest} {search.objective.unit} of these are saved in inline functions, but counted: "
@@ -104,6 +107,13 @@ def describe_files(before: LinkedSize, after: LinkedSize) -> str:
         f"Linked and stripped, the program's file has {after.file} bytes, where clang's has "
         f"{before.file}."
     )
+
+
+def print_memory(before: MemoryUse, after: MemoryUse) -> None:
+    """Prints whether the program fits, and the use of all regions of memory."""
+    print_line(after.describe())
+    print_line()
+    print_table(region_rows(before, after), "Bytes used of the regions of memory")
 
 
 def _comparison(result: Result) -> str:
@@ -258,6 +268,8 @@ def _share(before: int, after: int) -> str:
 def print_linked_summary(results: Sequence[Result]) -> None:
     """Prints the savings of each part of a linked program, and of all of it."""
     level = results[0].search.evaluator.compilation.level
+    memory = results[0].memory
+    title = f"Bytes of {memory[0].name}" if memory else "Bytes of the program that is linked"
     print_table(
         [
             {
@@ -265,15 +277,18 @@ def print_linked_summary(results: Sequence[Result]) -> None:
                 "code before": each.objects[0].text,
                 "after": each.objects[1].text,
                 "est.\ncycles": _change(each.cycles),
-                "linked": each.search.size(each.search.best),
+                memory[0].name if memory else "linked": each.search.size(each.search.best),
                 "tries": each.search.evaluator.budget.used,
                 "seconds": f"{each.seconds:.0f}",
                 "output": "right" if each.is_checked else "not checked",
             }
             for each in results
         ],
-        "Bytes of the program that is linked, after each of its parts",
+        f"{title}, after each of its parts",
     )
+    if memory and results[-1].memory:
+        print_line()
+        print_memory(memory[0], results[-1].memory[1])
     first, last = results[0].linked, results[-1].linked
     if first and last:
         before, after = first[0].loaded, last[1].loaded

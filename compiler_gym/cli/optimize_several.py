@@ -28,6 +28,7 @@ from compiler_gym.tuning.size.compilation import Compilation
 from compiler_gym.tuning.size.html_report import write_html
 from compiler_gym.tuning.size.inputs import Input, known_program
 from compiler_gym.tuning.size.linking import Linker, merge_program
+from compiler_gym.tuning.size.object_file import read_object
 from compiler_gym.tuning.size.objective import Objective
 from compiler_gym.tuning.size.product import write_script
 from compiler_gym.tuning.speed.workload import SlowdownLimit
@@ -126,20 +127,28 @@ def make_small(
     html: Path | None,
 ) -> int:
     """Optimises programs for size. Returns the exit code."""
-    is_linked = settings.objective is Objective.LINKED
+    is_linked = settings.objective is not None and settings.objective.is_linked
+    is_enough = False
     with parts_of_program(inputs, settings) if is_linked else nullcontext() as parts:
 
         def make(index: int, program: Input, target: Path) -> Result:
+            nonlocal is_enough
             own = replace(settings, linker=parts.linker(index)) if parts else settings
+            if is_enough:  # The program fits: the other parts stay as clang makes them.
+                own = replace(own, evaluations=0)
             result = optimize_program(program, target, own, limits[index])
             if parts:
                 parts.replace(index, target)
+                is_enough |= result.search.evaluator.budget.is_enough
             return result
 
-        results, failed = make_each(inputs, make)
+        order = parts.largest_first() if parts and settings.linker.region else None
+        results, failed = make_each(inputs, make, order)
     results = with_script(results, script)
     summarise = print_linked_summary if is_linked else print_summary
     code = _report(len(inputs) == 1, results, failed, as_json, print_report, summarise)
+    if results and results[-1].memory and not results[-1].memory[1].fits:
+        code = code or 1
     if html is not None and results:
         _write_html(html, results[0], parts.linker(0) if parts else None, settings.jobs)
     return code
@@ -201,13 +210,16 @@ def _report(
 
 
 def make_each(
-    inputs: Sequence[tuple[Input, Path]], make: Callable[[int, Input, Path], AnyProduct]
+    inputs: Sequence[tuple[Input, Path]],
+    make: Callable[[int, Input, Path], AnyProduct],
+    order: Sequence[int] | None = None,
 ) -> tuple[list[AnyProduct], list[Failed]]:
     """Makes the object file of each program, until Ctrl-C ends one.
 
     Args:
         inputs: The programs with their object files.
         make: Makes one, given its index, the program and the object file.
+        order: Their indices in the order in which they are made; None for their own order.
 
     Returns:
         The object files, and the programs that failed.
@@ -217,7 +229,8 @@ def make_each(
     """
     made: list[AnyProduct] = []
     failed: list[Failed] = []
-    for index, (program, target) in enumerate(inputs):
+    for index in order or range(len(inputs)):
+        program, target = inputs[index]
         try:
             made.append(make(index, program, target))
         except Exception as error:  # The others do not depend on it.
@@ -278,6 +291,13 @@ class Parts:
         before, after = self._files[:index], self._files[index + 1 :]
         return replace(self._linker, before=tuple(before), after=tuple(after))
 
+    def largest_first(self) -> list[int]:
+        """Returns the indices of the parts, those with the most code first."""
+        if len(self._files) == 1:
+            return [0]
+        sizes = [read_object(file).text for file in self._files]
+        return sorted(range(len(sizes)), key=lambda index: -sizes[index])
+
     def replace(self, index: int, file: Path) -> None:
         """Replaces the object file of a part."""
         self._files[index] = file.absolute()
@@ -293,6 +313,7 @@ def parts_of_program(inputs: Sequence[tuple[Input, Path]], settings: Settings) -
 
     Raises:
         BenchmarkInitError: If one does not compile. The text has the reason.
+        LinkError: If they do not link.
     """
     linker = settings.linker
     first = inputs[0][0]
@@ -304,7 +325,10 @@ def parts_of_program(inputs: Sequence[tuple[Input, Path]], settings: Settings) -
             with working_on(f"compiling {plural(len(inputs), 'part')}"):
                 for (program, _), file in zip(inputs, files, strict=True):
                     _compile(program, settings, file)
-        yield Parts(files, linker)
+        parts = Parts(files, linker)
+        if len(inputs) > 1:  # What is wrong with the command is an error once, not for each part.
+            parts.linker(0).measure(files[0])
+        yield parts
 
 
 def _compile(program: Input, settings: Settings, file: Path) -> None:

@@ -39,6 +39,7 @@ _UNIT_OBJECTIVES = ("all", "text", "instructions")
 _WHOLE = ", for which see `compiler-gym optimize --objective {}`"
 _NOT_OF_A_UNIT = {
     "linked": "the size of a program is known when all of it is linked" + _WHOLE.format("linked"),
+    "region": "the use of memory is known when all of it is linked" + _WHOLE.format("region:NAME"),
     "runtime": "one source is no program that could be run" + _WHOLE.format("runtime"),
 }
 
@@ -94,7 +95,7 @@ def objective() -> str:
     """
     wanted = os.environ.get(OBJECTIVE) or _UNIT_OBJECTIVES[0]
     if wanted not in _UNIT_OBJECTIVES:
-        why = _NOT_OF_A_UNIT.get(wanted, "there is no such objective")
+        why = _NOT_OF_A_UNIT.get(wanted.partition(":")[0], "there is no such objective")
         *first, last = _UNIT_OBJECTIVES
         names = f"{', '.join(first)} or {last}"
         raise WrongSettingError(f"{OBJECTIVE} is {wanted!r}, but has to be {names}: {why}")

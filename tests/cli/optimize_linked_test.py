@@ -28,3 +28,36 @@ def test_parts_of_a_linked_program(run, environment):
     assert first["linked"]["after"] == last["linked"]["before"]
     assert last["linked"]["after"]["loaded"] <= first["linked"]["before"]["loaded"]
     assert "undefined" in run("optimize", "main.c", "--objective", "linked", code=1).stderr
+
+
+FIRMWARE = """\
+MEMORY {{ FLASH (rx) : ORIGIN = 0, LENGTH = {} }}
+SECTIONS {{ .text : {{ *(.text*) *(.rodata*) }} > FLASH /DISCARD/ : {{ *(.ARM.exidx*) }} }}
+"""
+
+
+def test_firmware_that_is_too_large_fits_afterwards(run, environment):
+    (environment / "main.c").write_text(
+        "int f(int*, int);\nint _start(int* n) { return f(n, 3); }\n"
+    )
+    (environment / "f.c").write_text(
+        "static int g(int n) { int s = 0; while (n-- > 0) s += n * s ^ 5; return s; }\n"
+        "int f(int* a, int n) { return g(a[0]) ^ g(a[n]) ^ g(a[n + 1]) ^ g(n); }\n"
+    )
+    link = ("--link", "ld.lld-22 -T firmware.ld {} -o $PROGRAM")
+    words = ("optimize", "main.c", "f.c", "-o", "made", "--objective", "region:FLASH", *link)
+    options = ("--evaluations", "12", "--", "--target=thumbv7m-none-eabi", "-ffreestanding")
+
+    def tuned(size, code=0, *more):
+        (environment / "firmware.ld").write_text(FIRMWARE.format(size))
+        return run(*words, *more, *options, code=code).stdout
+
+    first, last = json.loads(tuned(1000, 0, "--json"))
+    assert first["source"] == "f.c", "The largest part is the first"
+    before, after = first["regions"][0]["before"], last["regions"][0]["after"]
+    assert after < before, "It fits, so the search makes it as small as it can"
+    first, last = json.loads(tuned(before - 1, 0, "--json"))
+    assert first["objective"] == "region" and first["fits"] and last["fits"]
+    assert last["evaluations"] == 0, "It fits, so the rest stays as clang makes it"
+    said = tuned(after // 2, 1)
+    assert re.search(r"^FLASH: \d+ of \d+ bytes used, \d+ too many\.$", said, re.M)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.tuning.size.compilation import NO_CHANGE, Change, Compilation
+from compiler_gym.tuning.size.memory_regions import MemoryUse
 from compiler_gym.tuning.size.object_file import ObjectFile, content_digest, read_object
 from compiler_gym.tuning.size.safety import Kind
 from compiler_gym.tuning.size.trial_linking import LinkedSize, LinkError, TrialLinker
@@ -49,6 +50,7 @@ class Budget:
     Attributes:
         used: The evaluations so far.
         is_cut: True if the time limit ended the search. The result is then not reproducible.
+        is_enough: True if what was found is small enough, so that the search ends.
     """
 
     def __init__(
@@ -63,6 +65,7 @@ class Budget:
         self._evaluations = evaluations
         self.used = 0
         self.is_cut = False
+        self.is_enough = False
 
     @property
     def passed(self) -> float:
@@ -86,7 +89,7 @@ class Budget:
 
     @property
     def is_over(self) -> bool:
-        """True if the time or the evaluations are used up."""
+        """True if the time or the evaluations are used up, or if no more are needed."""
         if self.evaluations_left(1) == 0:
             return True
         return self.seconds_left <= 0 and self.cut()
@@ -98,6 +101,8 @@ class Budget:
 
     def evaluations_left(self, wanted: int) -> int:
         """Returns the number of evaluations that are left, at most ``wanted``."""
+        if self.is_enough:
+            return 0
         return wanted if self._evaluations is None else min(wanted, self._evaluations - self.used)
 
 
@@ -109,14 +114,14 @@ class Evaluation:
         change: The change.
         object: The contents of the object file.
         path: The object file.
-        linked: The size of the linked program; None if it is not linked.
+        linked: The size of the linked program, or its use of memory; None if it is not linked.
         alone: The size of a program of this object file alone; None if it is not linked alone.
     """
 
     change: Change
     object: ObjectFile
     path: Path
-    linked: LinkedSize | None = None
+    linked: LinkedSize | MemoryUse | None = None
     alone: LinkedSize | None = None
 
     @property
@@ -395,7 +400,7 @@ class Evaluator:
         found = self._read_object(path)
         if not found.exported >= self._exported:
             raise LostSymbolsError("expected the weak symbols of clang's object file, got fewer")
-        linked = self._linker.size(path) if self._linker else None
+        linked = self._linker.measure(path) if self._linker else None
         alone = self._trial.size(path) if self._trial else None
         return Evaluation(change, found, path, linked, alone)
 

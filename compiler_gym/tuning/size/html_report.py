@@ -33,6 +33,7 @@ from compiler_gym.tuning.size.linking import Linker
 from compiler_gym.tuning.size.object_file import group_functions
 from compiler_gym.tuning.size.objective import Objective
 from compiler_gym.tuning.size.optimizer import Optimizer
+from compiler_gym.tuning.size.trial_linking import LinkedSize
 from compiler_gym.util.shell_format import join_cmd, plural
 
 REQUIRED_TOOLS = ("llvm-objdump", "llvm-readelf")
@@ -138,7 +139,7 @@ def _tiles(findings: Findings) -> Element:
     if before.object.instruction_count is not None and after.object.instruction_count is not None:
         count = before.object.instruction_count, after.object.instruction_count
         figures.append(("Instructions", *count))
-    if before.linked and after.linked:
+    if isinstance(before.linked, LinkedSize) and isinstance(after.linked, LinkedSize):
         figures.append(("Bytes loaded, linked", before.linked.loaded, after.linked.loaded))
         figures.append(("Bytes of the stripped program", before.linked.file, after.linked.file))
     if cycles := _sum_of_cycles(findings.functions):

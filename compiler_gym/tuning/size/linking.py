@@ -11,6 +11,12 @@ from compiler_gym.envs.llvm.benchmarks.bitcode import link, run_tool
 from compiler_gym.envs.llvm.benchmarks.validation import LIBRARIES
 from compiler_gym.tuning.size.compilation import IR_SUFFIXES, Compilation
 from compiler_gym.tuning.size.inputs import Input
+from compiler_gym.tuning.size.memory_regions import (
+    MemoryUse,
+    is_about_space,
+    read_memory_use,
+    with_report,
+)
 from compiler_gym.tuning.size.object_file import ObjectFile, read_object
 from compiler_gym.tuning.size.trial_linking import LinkedSize, LinkError, stripped_size
 from compiler_gym.util import llvm_tools
@@ -31,12 +37,15 @@ class Linker:
         libraries: Options for the linker at the end of the command of clang.
         before: Object files to link before it.
         after: Object files to link after it.
+        region: The region of memory whose use is the size of the program; empty for all bytes that
+            are loaded. It needs a command.
     """
 
     command: str | None = None
     libraries: Sequence[str] = LIBRARIES
     before: tuple[Path, ...] = ()
     after: tuple[Path, ...] = ()
+    region: str = ""
 
     def link(self, object_file: Path, program: Path) -> None:
         """Links an object file.
@@ -48,23 +57,23 @@ class Linker:
         Raises:
             LinkError: If linking fails. The text has advice.
         """
-        files = [*self.before, object_file, *self.after]
-        words, advice = self._command(files, program)
-        environment = {**llvm_tools.command_environment(), "PROGRAM": str(program)}
-        try:
-            done = run_command(words, _LINK_SECONDS, env=environment, check=False)
-        except subprocess.TimeoutExpired:
-            raise LinkError(f"Linking takes more than {_LINK_SECONDS} s") from None
+        done = self._run(object_file, program)
         if done.returncode:
-            said = done.stderr.strip()[-_MAX_CHARACTERS:]
-            # Hides the names of temporary files.
-            said = said.replace(str(object_file), "{}").replace(str(program), "$PROGRAM")
-            raise LinkError(f"Linking failed with exit code {done.returncode}: {said}{advice}")
+            raise LinkError(self._failure(done, object_file, program))
         if not program.is_file():
             raise LinkError(
                 "The command of --link has not written the program, whose path is in $PROGRAM: add "
                 "-o $PROGRAM to it"
             )
+
+    def measure(self, object_file: Path) -> LinkedSize | MemoryUse:
+        """Links an object file, and returns what the program uses of the region, or else its size.
+
+        Raises:
+            LinkError: If it cannot be linked for another reason than that it does not fit.
+            ValueError: If the program is not ELF.
+        """
+        return self._memory_use(object_file) if self.region else self.size(object_file)
 
     def size(self, object_file: Path) -> LinkedSize:
         """Links an object file, and returns the size of the program.
@@ -78,19 +87,41 @@ class Linker:
             self.link(object_file, program)
             return stripped_size(program)
 
-    def _command(self, files: Sequence[Path], program: Path) -> tuple[list[str | Path], str]:
-        """Returns the command, and advice for its failure."""
+    def _memory_use(self, object_file: Path) -> MemoryUse:
+        with tempfile.TemporaryDirectory(prefix="compiler_gym-") as folder:
+            program = Path(folder) / "program"
+            done = self._run(object_file, program)
+            is_linked = done.returncode == 0 and program.is_file()
+        if done.returncode and not is_about_space(done.stderr):
+            raise LinkError(self._failure(done, object_file, program))
+        return read_memory_use(self.region, done.stdout, is_linked)
+
+    def _run(self, object_file: Path, program: Path) -> subprocess.CompletedProcess[str]:
+        words = self._command([*self.before, object_file, *self.after], program)
+        environment = {**llvm_tools.command_environment(), "PROGRAM": str(program), "LC_ALL": "C"}
+        try:
+            return run_command(words, _LINK_SECONDS, env=environment, check=False)
+        except subprocess.TimeoutExpired:
+            raise LinkError(f"Linking takes more than {_LINK_SECONDS} s") from None
+
+    def _failure(
+        self, done: subprocess.CompletedProcess[str], object_file: Path, program: Path
+    ) -> str:
+        """Returns why linking failed, with advice."""
+        said = done.stderr.strip()[-_MAX_CHARACTERS:]
+        # Hides the names of temporary files.
+        said = said.replace(str(object_file), "{}").replace(str(program), "$PROGRAM")
+        advice = ". Name a command that links it, as --link 'clang {} other.o -o $PROGRAM'"
+        return (
+            f"Linking failed with exit code {done.returncode}: {said}"
+            f"{'' if self.command else advice}"
+        )
+
+    def _command(self, files: Sequence[Path], program: Path) -> list[str | Path]:
         if self.command is None:
-            words: list[str | Path] = [
-                llvm_tools.clang_path(),
-                *files,
-                "-o",
-                program,
-                *self.libraries,
-            ]
-            return words, ". Name a command that links it, as --link 'clang {} other.o -o $PROGRAM'"
+            return [llvm_tools.clang_path(), *files, "-o", program, *self.libraries]
         text = self.command.replace("{}", " ".join(shlex.quote(str(path)) for path in files))
-        return ["/bin/sh", "-c", text], ""
+        return ["/bin/sh", "-c", with_report(text) if self.region else text]
 
 
 # Whole programs: all sources in one module, of which is kept only what is called from outside.

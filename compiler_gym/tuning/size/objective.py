@@ -27,12 +27,14 @@ from pathlib import Path
 from typing import TypeVar
 
 from compiler_gym.tuning.size.evaluator import Evaluation
+from compiler_gym.tuning.size.memory_regions import MemoryUse
 from compiler_gym.tuning.size.object_file import (
     ObjectFile,
     Shared,
     read_object,
     read_with_instructions,
 )
+from compiler_gym.tuning.size.trial_linking import LinkedSize
 
 Size = TypeVar("Size")
 
@@ -42,24 +44,31 @@ _COUNTER = "Objective.INSTRUCTIONS.read"
 _INDEX_ENTRY = 8
 
 _NOTHING = Shared()
+_MISSING = "The size is not known: the evaluator needs {}"
 
 
 class Objective(str, Enum):
     """The size that a search reduces.
 
-    One of: the loaded bytes, the bytes of code, the loaded bytes of the linked program, or the
-    number of machine instructions.
+    One of: the loaded bytes, the bytes of code, the loaded bytes of the linked program, what the
+    linked program uses of a region of memory, or the number of machine instructions.
     """
 
     ALL = "all"
     TEXT = "text"
     LINKED = "linked"
+    REGION = "region"
     INSTRUCTIONS = "instructions"
 
     @property
     def unit(self) -> str:
         """The unit of sizes."""
         return "instructions" if self is Objective.INSTRUCTIONS else "bytes"
+
+    @property
+    def is_linked(self) -> bool:
+        """True if it is about the linked program."""
+        return self in (Objective.LINKED, Objective.REGION)
 
     @property
     def comparative(self) -> str:
@@ -97,8 +106,8 @@ class Objective(str, Enum):
                 that has not been linked.
         """
         found = evaluation.object
-        if self is Objective.LINKED:
-            return _linked_cost(evaluation, baseline or evaluation)
+        if self.is_linked:
+            return _linked_cost(evaluation.linked, (baseline or evaluation).linked)
         kept = 0 if baseline is None else self._kept_elsewhere(evaluation, baseline)
         if self is Objective.INSTRUCTIONS:
             return _known(found.instruction_count, _COUNTER) + kept, found.text
@@ -161,7 +170,7 @@ class Objective(str, Enum):
         sizes = self.of_functions(found)
         if self not in (Objective.INSTRUCTIONS, Objective.TEXT):
             sizes = {name: size + found.unwinding.get(name, 0) for name, size in sizes.items()}
-        if baseline is None or self is Objective.LINKED:
+        if baseline is None or self.is_linked:
             return sizes
         shared = (name for each in baseline.shared.values() for name in each.functions)
         gone = [name for name in shared if name not in sizes]
@@ -171,16 +180,17 @@ class Objective(str, Enum):
         return {**sizes, **{name: before[name] for name in gone}}
 
 
-def _linked_cost(evaluation: Evaluation, baseline: Evaluation) -> tuple[int, int]:
-    linked = _known(evaluation.linked, "a linker")
-    before = baseline.linked
-    if before and linked.file > before.file:
-        # A larger file is no gain, whatever is in it.
-        return before.loaded + linked.file - before.file, linked.file
-    return linked.loaded, linked.file
+def _linked_cost(
+    linked: LinkedSize | MemoryUse | None, before: LinkedSize | MemoryUse | None
+) -> tuple[int, int]:
+    if linked is None:
+        raise ValueError(_MISSING.format("a linker"))
+    if before and linked.guarded > before.guarded:
+        return before.counted + linked.guarded - before.guarded, linked.rest
+    return linked.counted, linked.rest
 
 
 def _known(size: Size | None, need: str) -> Size:
     if size is None:
-        raise ValueError(f"The size is not known: the evaluator needs {need}")
+        raise ValueError(_MISSING.format(need))
     return size

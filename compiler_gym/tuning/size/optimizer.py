@@ -12,6 +12,7 @@ from compiler_gym.tuning.size.evaluator import Evaluation, Evaluator
 from compiler_gym.tuning.size.expectations import Expectations
 from compiler_gym.tuning.size.inlining import Inlining, list_call_sites
 from compiler_gym.tuning.size.memory import Memory, Recalled, Recipe, recall, recipe_of
+from compiler_gym.tuning.size.memory_regions import MemoryUse
 from compiler_gym.tuning.size.minimise import Part, minimise
 from compiler_gym.tuning.size.moves import (
     Function,
@@ -154,6 +155,7 @@ class Optimizer:
         self._advice = advice
         self._is_unmarked = is_unmarked
         self._ranking = ranking
+        self._is_too_large = False
         self._untried_options: tuple[Change, ...] = ()
         self._untried_adjustments: list[LocalMove] = []
         self.watch = watch
@@ -180,6 +182,8 @@ class Optimizer:
         self.baseline = self.best = self.leading = self.evaluator.evaluate_source()
         self._note()
         self.watch(self)
+        before = self.baseline.linked
+        self._is_too_large = isinstance(before, MemoryUse) and not before.fits
         why = self._why_wrong(self.best)
         if why:
             raise ValueError(f"What clang makes without any change fails the check, too: {why}")
@@ -269,7 +273,14 @@ class Optimizer:
             if self._cost(evaluation) < self._cost(self.leading):
                 self.leading = evaluation
                 self._note()
+                self._end_if_enough()
         self.watch(self)
+
+    def _end_if_enough(self) -> None:
+        """Ends the search as soon as a program fits that did not."""
+        found = self.leading.linked
+        fits = isinstance(found, MemoryUse) and found.fits
+        self.evaluator.budget.is_enough = self._is_too_large and fits
 
     def _note(self) -> None:
         budget = self.evaluator.budget
@@ -395,7 +406,7 @@ class Optimizer:
 
     def _framed(self, change: Change) -> Change:
         """Returns a change with frame pointers in functions whose unwinding takes many bytes."""
-        is_loaded = self.objective in (Objective.ALL, Objective.LINKED)
+        is_loaded = self.objective is Objective.ALL or self.objective.is_linked
         if not is_loaded or not self._directs_clang or FRAME_POINTER not in self._adjustments:
             return change
         return change.adjust(frame_pointers(self.baseline.object.unwinding, self._functions))
@@ -496,6 +507,7 @@ class Optimizer:
                 self.evaluator.discard(each)
         self._seen.clear()
         self.leading = self.best
+        self._end_if_enough()
 
     def _repair(self) -> None:
         """Takes decisions back where they break the stack promise in the smallest result.

@@ -33,6 +33,21 @@ class LinkedSize:
     loaded: int
     file: int
 
+    @property
+    def counted(self) -> int:
+        """The bytes that are to become fewer."""
+        return self.loaded
+
+    @property
+    def guarded(self) -> int:
+        """The bytes that must not grow: a larger file is no gain, whatever is in it."""
+        return self.file
+
+    @property
+    def rest(self) -> int:
+        """The bytes that decide between equal sizes."""
+        return self.file
+
 
 def stripped_size(program: Path) -> LinkedSize:
     """Returns the size of a program or a shared library, without its symbols.

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         CompilerEnvStateReader,
         CompilerEnvStateWriter,
     )
+    from compiler_gym.datasets.dataset import BenchmarkChoice
     from compiler_gym.envs.compiler_env import CompilerEnv
     from compiler_gym.envs.gcc.gcc_env import GccEnv
     from compiler_gym.envs.llvm.benchmarks.command_line_benchmark import collect_bitcode
@@ -59,7 +60,6 @@ if TYPE_CHECKING:
     from compiler_gym.validate import validate_states
     from compiler_gym.validation_result import ValidationResult
     from compiler_gym.vector.making import make_vec
-    from compiler_gym.wrappers.datasets import BenchmarkChoice
 
     __version__: str
     Wrappers = Iterable[Callable[[CompilerEnv], CompilerEnv]]

@@ -8,9 +8,9 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from compiler_gym.compiler_env_state import CompilerEnvState
+from compiler_gym.envs.thread_environments import ThreadEnvironments
 from compiler_gym.errors import ServiceError, ValidationError
 from compiler_gym.util.processors import processors
-from compiler_gym.util.thread_pool import ThreadEnvironments
 from compiler_gym.validation_result import ValidationResult
 
 if TYPE_CHECKING:

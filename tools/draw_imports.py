@@ -17,28 +17,33 @@ ROOT = Path(__file__).absolute().parents[1]
 PACKAGE = "compiler_gym"
 PICTURE = ROOT / "docs/pictures/imports.svg"
 
-#: The boxes of the picture, from top to bottom. A box is a folder or several. It has the modules of
-#: its folders, except those of folders that have a box of their own.
+#: The boxes of the picture, from top to bottom. A box is a folder or module, or several of them. It
+#: has the modules of its folders, except those that have a box of their own.
 LAYERS = (
-    ("leaderboard", "compat, bin, third_party, util/flags"),
-    ("cli",),
+    ("leaderboard",),
+    (
+        "compat, bin, third_party, random_agents, random_search, util/flags, "
+        "util/minimize_trajectory",
+    ),
+    ("cli, __main__",),
     ("agents, openenv", "mine", "compliance"),
     ("explorer", "evaluation", "tuning", "hunt"),
-    ("vector", "distributed"),
+    ("vector", "distributed", "validate"),
     ("tuning/policies",),
     ("wrappers", "envs/gcc, envs/mlir"),
     ("envs/llvm",),
     ("service",),
-    ("envs",),
+    ("envs, util/registration",),
     ("*.py", "views"),
-    ("datasets",),
+    ("datasets, compat/dataset_functions",),
     ("service/proto",),
     ("spaces", "util"),
-    ("compat/classic_gym", "errors"),
+    ("compat/classic_gym/spaces, compat/former_arguments, compat/legacy_actions", "errors"),
 )
 
-# The modules that name everything for users.
-_FACADE = (PACKAGE, f"{PACKAGE}.__main__")
+# The modules that name everything for users. Nothing but programs imports the first.
+_ALL_NAMES = PACKAGE
+_NAMES_OF_ENVIRONMENTS = f"{PACKAGE}.envs"
 
 _STYLE = """
   graph [ranksep=0.28, nodesep=0.35];
@@ -56,15 +61,16 @@ def box_edges(modules: networkx.DiGraph) -> networkx.DiGraph:
         modules: The imports between modules.
 
     Returns:
-        A graph whose edges have ``is_back``, true if they lead to the same or a higher layer. An
-        edge down is left out if a path of other edges down leads from its begin to its end.
+        A graph whose edges have ``is_back``, true if they lead to the same or a higher layer. None
+        of the package does. An edge down is left out if a path of other edges down leads from its
+        begin to its end.
     """
     depths = {box: depth for depth, boxes in enumerate(LAYERS) for box in boxes}
     down, back = networkx.DiGraph(), networkx.DiGraph()
     for box in depths:
         down.add_node(box)
     for module, target in modules.edges:
-        if module in _FACADE or target in _FACADE:
+        if _ALL_NAMES in (module, target) or module == _NAMES_OF_ENVIRONMENTS:
             continue
         begin, end = _box_of(module), _box_of(target)
         if begin != end:
@@ -77,6 +83,8 @@ def box_edges(modules: networkx.DiGraph) -> networkx.DiGraph:
 
 def _box_of(module: str) -> str:
     parts = module.split(".")[1:]
+    if parts[-1:] == ["__main__"]:
+        return _BOXES["__main__"]  # Programs, which ``python -m`` runs.
     folders = ("/".join(parts[:end]) for end in range(len(parts), 0, -1))
     return next((_BOXES[folder] for folder in folders if folder in _BOXES), "*.py")
 

@@ -32,10 +32,11 @@ from compiler_gym.envs.llvm.datasets.opensource_dataset import (
     packages_of,
 )
 from compiler_gym.envs.llvm.datasets.opensource_table import ProgramFacts, read_table, write_table
+from compiler_gym.envs.thread_environments import ThreadEnvironments
 from compiler_gym.errors import BenchmarkInitError, ServiceError
 from compiler_gym.util import llvm_tools
 from compiler_gym.util.commands import run_command
-from compiler_gym.util.thread_pool import ThreadEnvironments, map_in_threads
+from compiler_gym.util.thread_pool import map_in_threads
 
 Row = dict[str, Any]
 

@@ -4,7 +4,7 @@ import os
 import re
 import shutil
 import warnings
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import total_ordering
 from itertools import islice
@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from compiler_gym.datasets.benchmark import KEPT, Benchmark
+from compiler_gym.datasets.benchmark import KEPT, AnyBenchmark, Benchmark
 from compiler_gym.datasets.parts import check_part, part_of_uri, with_part
 from compiler_gym.datasets.uri import BenchmarkUri
 from compiler_gym.errors import DatasetInitError
@@ -438,3 +438,7 @@ def _is_trusted(dataset_class: type[Dataset]) -> bool:
         for name in ("benchmark_from_parsed_uri", "fingerprint")
     )
     return issubclass(says, makes)
+
+
+#: A dataset, the name of one, or any benchmarks.
+BenchmarkChoice = str | Dataset | Iterable[AnyBenchmark]

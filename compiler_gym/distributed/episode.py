@@ -15,6 +15,7 @@ from compiler_gym.distributed.task import Job, Outcome, digest_of, name_of
 from compiler_gym.distributed.worker import Worker
 from compiler_gym.errors import ServiceError
 from compiler_gym.util.filesystem import locked_folder
+from compiler_gym.util.gym_type_hints import TRUNCATED
 
 #: The policy that draws each action with equal probability.
 RANDOM = "random"
@@ -111,7 +112,7 @@ class Episode:
                 action, observation_spaces=names, reward_spaces=[self.reward] if self.reward else []
             )
             if "error_type" in info:
-                if info.get("TimeLimit.truncated"):
+                if info.get(TRUNCATED):
                     raise ServiceError(f"{info['error_type']}: {info['error_details']}")
                 end, failed = info["error_type"], env.action_space.names[action]
                 break

@@ -13,6 +13,7 @@ from typing_extensions import override
 from compiler_gym.envs.compiler_env import CompilerEnv, StepResult
 from compiler_gym.spaces.conversions import array_space, array_value, neutral_value
 from compiler_gym.util.env_spec import is_setting
+from compiler_gym.util.gym_type_hints import FiveResults, five_results
 from compiler_gym.util.random_state import copy_generator
 from compiler_gym.util.registration import make
 
@@ -32,9 +33,6 @@ _PICTURE = "rgb_array"
 
 # The render mode for humans after each step, if an environment has it.
 _SHORT_MODE = "summary"
-
-# Observation, reward, terminated, truncated, info.
-GymnasiumStepResult = tuple[Any, Any, bool, bool, dict[str, Any]]
 
 
 class GymnasiumEnv(gymnasium.Env):
@@ -205,7 +203,7 @@ class GymnasiumEnv(gymnasium.Env):
         self._compiler_env.seed(seed)
         action_space.seed(seed_of_actions)
 
-    def step(self, action: Any, **kwargs: Any) -> GymnasiumStepResult:
+    def step(self, action: Any, **kwargs: Any) -> FiveResults:
         """Applies an action. See :meth:`CompilerEnv.step` for the arguments and errors.
 
         Raises:
@@ -221,14 +219,14 @@ class GymnasiumEnv(gymnasium.Env):
         self._count_steps(1)
         return self._result(self._compiler_env.step(action, **kwargs), kwargs)
 
-    def multistep(self, actions: Iterable[Any], **kwargs: Any) -> GymnasiumStepResult:
+    def multistep(self, actions: Iterable[Any], **kwargs: Any) -> FiveResults:
         """Applies any number of actions at once. See :meth:`CompilerEnv.multistep`."""
         self._check_open()
         actions = list(actions)
         self._count_steps(len(actions))
         return self._result(self._compiler_env.multistep(actions, **kwargs), kwargs)
 
-    def _result(self, result: StepResult, arguments: dict[str, Any]) -> GymnasiumStepResult:
+    def _result(self, result: StepResult, arguments: dict[str, Any]) -> FiveResults:
         names = ("observation_spaces", "observations")
         if all(arguments.get(name) is None for name in names):
             return self.step_result(result)
@@ -251,14 +249,13 @@ class GymnasiumEnv(gymnasium.Env):
             "that learners see a single one. Give max_episode_steps=... to gymnasium.make()"
         )
 
-    def step_result(self, result: StepResult) -> GymnasiumStepResult:
+    def step_result(self, result: StepResult) -> FiveResults:
         """Converts the result of the inner environment's step."""
-        observation, reward, done, info = result
+        observation, reward, terminated, truncated, info = five_results(result)
         if reward is None:
             self.warn_of_none("reward")
             reward = 0.0
-        truncated = bool(info.get("TimeLimit.truncated"))
-        return self._observation(observation), reward, done and not truncated, truncated, info
+        return self._observation(observation), reward, terminated, truncated, info
 
     def _observation(self, observation: Any) -> Any:
         # None if there is no default observation, or after a failure one that has no default value.
@@ -358,7 +355,7 @@ class TransparentWrapper(gymnasium.Wrapper, gymnasium.utils.RecordConstructorArg
         return super().reset(**kwargs)
 
     @override
-    def step(self, action: Any, **kwargs: Any) -> GymnasiumStepResult:
+    def step(self, action: Any, **kwargs: Any) -> FiveResults:
         if self._has_ended:
             gymnasium.logger.warn("The episode has ended. Call env.reset() before the next step")
         result = self.env.step(action, **kwargs)

@@ -1,4 +1,4 @@
-"""Names of the types that environments use."""
+"""Names of the types that environments use, and the two forms of a step's result."""
 
 from enum import Enum
 from typing import Any, TypeVar
@@ -33,3 +33,24 @@ StepType = tuple[Any, Any, DoneType, InfoType]
 
 Observation and reward are lists if several were asked for.
 """
+
+FiveResults = tuple[Any, Any, bool, bool, InfoType]
+"""What steps of gymnasium return: observation, reward, terminated, truncated, info."""
+
+TRUNCATED = "TimeLimit.truncated"
+"""The key of the info that tells truncation from termination, where a step has four results."""
+
+
+def five_results(result: StepType) -> FiveResults:
+    """Returns the result of a step with truncation apart from termination."""
+    observation, reward, done, info = result
+    truncated = done and bool(info.get(TRUNCATED))
+    return observation, reward, done and not truncated, truncated, info
+
+
+def four_results(result: FiveResults) -> StepType:
+    """Returns the result of a step with one end of an episode, and its kind in the info."""
+    observation, reward, terminated, truncated, info = result
+    if truncated:
+        info = {**info, TRUNCATED: not terminated}
+    return observation, reward, terminated or truncated, info

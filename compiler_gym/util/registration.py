@@ -27,8 +27,8 @@ from compiler_gym.util.env_spec import EnvSpec
 from compiler_gym.util.import_hook import by_name, when_imported
 
 if TYPE_CHECKING:
+    from compiler_gym.datasets.dataset import BenchmarkChoice
     from compiler_gym.envs.compiler_env import CompilerEnv
-    from compiler_gym.wrappers.datasets import BenchmarkChoice
 
 #: The ids of all registered environments, in the order of their registration.
 COMPILER_GYM_ENVS: list[str] = []

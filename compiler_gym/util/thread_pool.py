@@ -1,18 +1,13 @@
-"""A process-wide thread pool, calls in threads, and environments for threads."""
+"""A process-wide thread pool, and calls in threads."""
 
-import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from compiler_gym.util.commands import commands_of, kill_running_commands, owner_of_commands
 from compiler_gym.util.processors import processors
-
-if TYPE_CHECKING:
-    from compiler_gym.envs.compiler_env import CompilerEnv
 
 _KILL_SECONDS = 0.02
 
@@ -75,32 +70,3 @@ def map_in_threads(
         except BaseException:
             end_calls(futures, owner)
             raise
-
-
-# Environments for the threads of a pool, because environments are not thread-safe.
-
-
-class ThreadEnvironments:
-    """Creates an environment for each thread on demand.
-
-    Args:
-        make_env: Makes an environment.
-    """
-
-    def __init__(self, make_env: Callable[[], "CompilerEnv"]):
-        self._make_env = make_env
-        self._lock = threading.Lock()
-        self._local = threading.local()
-        self._exit_stack = ExitStack()
-
-    def get(self) -> "CompilerEnv":
-        """Returns the environment of the calling thread."""
-        if not hasattr(self._local, "env"):
-            with self._lock:
-                self._local.env = self._make_env()
-                self._exit_stack.callback(self._local.env.close)
-        return self._local.env
-
-    def close(self) -> None:
-        """Closes all environments. No thread may use one any more."""
-        self._exit_stack.close()

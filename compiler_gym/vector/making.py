@@ -5,13 +5,14 @@ from typing import Any
 
 from gymnasium.vector import AutoresetMode
 
+from compiler_gym.datasets.dataset import BenchmarkChoice
 from compiler_gym.envs.compiler_env import CompilerEnv
 from compiler_gym.envs.gymnasium_adapter import GymnasiumEnv
 from compiler_gym.service.client_service_compiler_env import ClientServiceCompilerEnv
 from compiler_gym.util.env_spec import NO_LIMIT, EnvSpec, check_benchmark_choice
 from compiler_gym.util.registration import spec_of
 from compiler_gym.vector.vector_env import CompilerVectorEnv
-from compiler_gym.wrappers.datasets import BenchmarkChoice, with_shared_benchmarks
+from compiler_gym.wrappers.datasets import with_shared_benchmarks
 
 
 def make_vec(

@@ -10,6 +10,7 @@ from compiler_gym.errors import BenchmarkInitError, SessionLost
 from compiler_gym.service.client_service_compiler_env import ClientServiceCompilerEnv
 from compiler_gym.service.transport.reply_polling import ReplyPolling, ReplyWaiting
 from compiler_gym.spaces.conversions import neutral_value
+from compiler_gym.util.gym_type_hints import TRUNCATED
 from compiler_gym.vector.batches import Batches
 
 PROGRAM_ERRORS: Final = (BenchmarkInitError, LookupError)
@@ -19,7 +20,7 @@ INTERRUPTED: Final[dict[str, Any]] = {
     "error_type": SessionLost.__name__,
     "error_details": "The session was lost: a step before was interrupted (Ctrl-C), and it is not "
     "known how far that has come",
-    "TimeLimit.truncated": True,
+    TRUNCATED: True,
 }
 """The ``info`` of an episode that an interrupt has truncated."""
 

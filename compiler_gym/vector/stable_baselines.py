@@ -7,6 +7,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import iterate
 
+from compiler_gym.util.gym_type_hints import TRUNCATED
 from compiler_gym.vector.pending_steps import INTERRUPTED
 from compiler_gym.vector.vector_env import CompilerVectorEnv
 
@@ -104,7 +105,7 @@ class StableBaselinesVecEnv(VecEnv):  # type: ignore[misc]  # It need not be ins
         cut = truncated & ~terminated
         for info, is_cut in zip(infos, cut.tolist(), strict=True):
             is_lost = "error_type" in info  # No observation can foretell such ends.
-            info["TimeLimit.truncated"] = is_cut and (is_lost or not self._limit_is_an_end)
+            info[TRUNCATED] = is_cut and (is_lost or not self._limit_is_an_end)
         return observations, rewards.astype(np.float32), ended, infos
 
     def _cut_short(self) -> tuple[Any, np.ndarray, np.ndarray, list[dict[str, Any]]]:

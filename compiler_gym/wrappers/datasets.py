@@ -9,11 +9,9 @@ import numpy as np
 from typing_extensions import override
 
 from compiler_gym.datasets import AnyBenchmark, Benchmark, BenchmarkUri, Dataset, Subset
+from compiler_gym.datasets.dataset import BenchmarkChoice
 from compiler_gym.envs.compiler_env import CompilerEnv
 from compiler_gym.wrappers.compiler_env_wrapper import CompilerEnvWrapper
-
-#: A dataset, the name of one, or any benchmarks.
-BenchmarkChoice = str | Dataset | Iterable[AnyBenchmark]
 
 
 class _ChoosesBenchmarks(CompilerEnvWrapper):

@@ -10,6 +10,7 @@ from typing_extensions import override
 from compiler_gym.envs.compiler_env import CompilerEnv, StepResult
 from compiler_gym.envs.running_step import ConvertedStep, RunningStep
 from compiler_gym.spaces import Reward
+from compiler_gym.util.gym_type_hints import TRUNCATED
 from compiler_gym.views import ObservationSpaceSpec
 from compiler_gym.wrappers.compiler_env_wrapper import CompilerEnvWrapper
 
@@ -89,6 +90,6 @@ class TimeLimit(CompilerEnvWrapper):
         self._elapsed_steps += count
         if self._elapsed_steps >= self._max_episode_steps:
             # A limit inside may have ended the episode at the same step.
-            info["TimeLimit.truncated"] = not done or info.get("TimeLimit.truncated", False)
+            info[TRUNCATED] = not done or info.get(TRUNCATED, False)
             done = True
         return observation, reward, done, info

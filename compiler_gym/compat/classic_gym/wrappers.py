@@ -10,10 +10,8 @@ from typing_extensions import override
 
 from compiler_gym.compat.classic_gym.spaces import as_classic_gym
 from compiler_gym.envs.compiler_env import CompilerEnv, StepResult
+from compiler_gym.util.gym_type_hints import five_results, four_results
 from compiler_gym.wrappers.compiler_env_wrapper import CompilerEnvWrapper
-
-# Marks a truncated episode in the info of a step with four results.
-_TRUNCATED = "TimeLimit.truncated"
 
 
 class AutoReset(CompilerEnvWrapper):
@@ -87,18 +85,11 @@ class FiveResults:
         if len(result) != 4:
             return result
         self._is_step_converted = True
-        observation, reward, done, info = result
-        truncated = done and bool(info.get(_TRUNCATED))
-        return observation, reward, done and not truncated, truncated, info
+        return five_results(result)
 
     def step_result(self, result: Any) -> Any:
         """Converts the result of a wrapper's ``step()`` back to four values, if needed."""
-        if not self._is_step_converted:
-            return result
-        observation, reward, terminated, truncated, info = result
-        if truncated:
-            info = {**info, _TRUNCATED: not terminated}
-        return observation, reward, terminated or truncated, info
+        return four_results(result) if self._is_step_converted else result
 
     def reset(self, **kwargs: Any) -> Any:
         """Begins an episode. Returns the observation and an empty info."""

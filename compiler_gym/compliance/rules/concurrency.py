@@ -5,7 +5,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -15,6 +14,7 @@ from compiler_gym.compliance.subject import RunningService, Subject
 from compiler_gym.compliance.target import environment_of
 from compiler_gym.compliance.wire import Session, WireClient
 from compiler_gym.service.proto import Benchmark, StartSessionRequest
+from compiler_gym.util.thread_pool import map_in_threads
 
 Result = TypeVar("Result")
 
@@ -35,8 +35,7 @@ _AFTER_GIVING_UP = ("OK", "NOT_FOUND", "ABORTED", "DEADLINE_EXCEEDED", "CANCELLE
 
 def _at_once(function: Callable[[int], Result]) -> list[Result]:
     """Calls a function in several threads. Returns all results."""
-    with ThreadPoolExecutor(_CLIENTS) as threads:
-        return list(threads.map(function, range(_CLIENTS)))
+    return map_in_threads(function, range(_CLIENTS), _CLIENTS)
 
 
 @rule(

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 from gymnasium.spaces import Space
 from typing_extensions import override
 
-from compiler_gym.compat.legacy_command_line import LegacyCommandline
 from compiler_gym.datasets import AnyBenchmark, Benchmark, Dataset, Datasets
 from compiler_gym.envs.llvm.benchmarks.command_line_benchmark import (
     BenchmarkFromCommandLine,
@@ -34,6 +33,7 @@ from compiler_gym.envs.llvm.ir2vec import (
     ir2vec_options,
     vocabulary_of_options,
 )
+from compiler_gym.envs.llvm.legacy_command_line import LegacyCommandline
 from compiler_gym.envs.llvm.llvm_command_line import (
     FORGET_ANALYSES,
     LlvmCommandline,

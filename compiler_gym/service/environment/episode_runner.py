@@ -19,6 +19,7 @@ from compiler_gym.service.session.session import END_SECONDS, Session, reply_beh
 from compiler_gym.service.session.session_manager import SessionManager
 from compiler_gym.service.session.session_start import Deadline
 from compiler_gym.spaces import Reward
+from compiler_gym.util.gym_type_hints import TRUNCATED
 from compiler_gym.util.gym_type_hints import StepType as StepResult
 from compiler_gym.views import ObservationSpaceSpec, ObservationView
 
@@ -235,7 +236,7 @@ class EpisodeRunner:
         if recovered is not None:
             return *recovered, False, info | {"action_had_no_effect": True, "recovered": True}
         if isinstance(error, LOSSES):
-            info["TimeLimit.truncated"] = True
+            info[TRUNCATED] = True
             return *plan.last_values(*self.episode.observed), True, info
         return *plan.defaults(self.episode.reward), True, info
 

@@ -15,8 +15,8 @@ from compiler_gym.envs.llvm.datasets import (
     OpenSourceMiniDataset,
 )
 from compiler_gym.envs.llvm.datasets.opensource_dataset import LANGUAGES
+from compiler_gym.envs.thread_environments import ThreadEnvironments
 from compiler_gym.errors import BenchmarkInitError, DatasetInitError
-from compiler_gym.util.thread_pool import ThreadEnvironments
 from tools import measure_opensource
 
 NAME = "benchmark://opensource-v0"

@@ -13,6 +13,7 @@ from compiler_gym.tuning.size.objective import Objective
 from compiler_gym.tuning.size.optimizer import Optimizer
 from compiler_gym.tuning.size.trial_linking import LinkedSize
 from compiler_gym.util.shell_format import plural
+from compiler_gym.util.truncate import shortened
 
 _MAX_FUNCTIONS = 8
 _MAX_PARTS = 12
@@ -159,7 +160,7 @@ def _print_functions(result: Result) -> None:
     names = readable_names([each.name for each in first])
     rows: list[dict[str, Any]] = [
         {
-            "function": name if len(name) <= _MAX_NAME else f"{name[: _MAX_NAME - 1]}…",
+            "function": shortened(name, _MAX_NAME),
             "before": each.before,
             "after": each.after,
             "saved": each.saved,

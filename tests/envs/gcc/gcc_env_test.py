@@ -121,11 +121,14 @@ class TestChoices:
         assert env.actions == [env.action_space["-fno-ivopts"]]
         assert env.commandline() == "[] -fno-ivopts"
 
-    @pytest.mark.parametrize("count", [0, 2, None])
-    def test_mistakes(self, env, count):
+    @pytest.mark.parametrize(
+        ("wrong", "others", "text"),
+        [([], 0, "must be"), ([0, 0], 0, "must be"), ([-1, 2], 1, r"Choice 1,.*-1 to 1")],
+    )
+    def test_mistakes(self, env, wrong, others, text):
         before = env.choices
-        with pytest.raises(ValueError, match=r"Choice 1,.*-1 to 1" if count is None else "must be"):
-            env.choices = [-1, 2, *before[2:]][:count]
+        with pytest.raises(ValueError, match=text):
+            env.choices = wrong + others * before[2:]
         assert env.choices == before
 
     def test_state_is_applied_and_validated(self, env):

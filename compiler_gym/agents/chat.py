@@ -17,10 +17,10 @@ from compiler_gym.agents.compiler import Compiler
 from compiler_gym.agents.limits import Limits
 from compiler_gym.agents.problems import AgentError
 from compiler_gym.agents.workbench import Workbench
-from compiler_gym.distributed.optional import require
 from compiler_gym.distributed.rows import read_table
 from compiler_gym.errors import ServiceError
 from compiler_gym.util.filesystem import atomic_file_write
+from compiler_gym.util.optional_packages import require
 from compiler_gym.util.shell_format import plural
 
 SYSTEM = (

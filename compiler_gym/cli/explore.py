@@ -1,6 +1,5 @@
 """``compiler-gym explore``: a page in the browser that shows what each pass does."""
 
-import importlib.util
 import ipaddress
 import os
 import webbrowser
@@ -11,6 +10,7 @@ import typer
 from compiler_gym.cli.console import messages, print_line, working_on
 from compiler_gym.cli.options import PROGRAM_HELP, complete_program, program_uri
 from compiler_gym.explorer.limits import PUBLIC_NAME_HELP
+from compiler_gym.util.optional_packages import require
 
 _PACKAGES = ("fastapi", "uvicorn", "websockets")
 
@@ -49,11 +49,8 @@ def explore(
       compiler-gym explore sha256 --port 8080 --no-browser
       compiler-gym explore --public --public-name example.org --port 8080
     """  # noqa: D301
-    missing = [name for name in _PACKAGES if importlib.util.find_spec(name) is None]
-    if missing:
-        raise ValueError(
-            f"The explorer needs {', '.join(missing)}: pip install 'compiler_gym[explorer]'"
-        )
+    for name in _PACKAGES:
+        require(name)
     # Not above: these packages are optional.
     from compiler_gym.explorer.limits import LOCAL, PUBLIC
     from compiler_gym.explorer.server import PAGE, ExplorerServer, new_token

@@ -1,6 +1,5 @@
 """``compiler-gym mcp``: the compiler as tools for language models."""
 
-import importlib.util
 import os
 import secrets
 import sys
@@ -11,6 +10,7 @@ import typer
 
 from compiler_gym.cli.console import messages, working_on
 from compiler_gym.explorer.limits import PUBLIC_NAME_HELP
+from compiler_gym.util.optional_packages import require
 
 
 def mcp(
@@ -55,8 +55,7 @@ def mcp(
       compiler-gym mcp --root project --allow-run
       compiler-gym mcp --http --port 8765 --token-file token
     """  # noqa: D301
-    if importlib.util.find_spec("fastmcp") is None:
-        raise ValueError("compiler-gym mcp needs the package fastmcp: install compiler_gym[mcp]")
+    require("fastmcp")
     # Not above: these packages are optional.
     from compiler_gym.agents.mcp import (
         PATH,

@@ -4,10 +4,10 @@ Raises:
     ImportError: It is not installed. The text says how to install it.
 """
 
+from compiler_gym.util.optional_packages import advice
+
 try:
     from absl import app as app
     from absl import flags as flags
-except ImportError as error:
-    raise ImportError(
-        "absl-py is not installed; try \"pip install 'compiler_gym[gym]'\"", name=error.name
-    ) from error
+except ModuleNotFoundError as error:
+    raise ImportError(advice("absl"), name=error.name) from error

@@ -15,10 +15,10 @@ from cachetools import LRUCache
 from typing_extensions import override
 
 from compiler_gym.distributed.backend import Backend, Handle, Lost, PoolError
-from compiler_gym.distributed.optional import require
 from compiler_gym.distributed.task import Reply, Task
 from compiler_gym.distributed.worker import Worker
 from compiler_gym.util.llvm_engines import VERSION_VARIABLE, asked_version
+from compiler_gym.util.optional_packages import require
 from compiler_gym.util.processors import processors
 
 LOCAL = "local"

@@ -38,9 +38,9 @@ from typing import Any
 import numpy as np
 from typing_extensions import Self
 
-from compiler_gym.distributed.optional import require
 from compiler_gym.spaces import Sequence as SequenceSpace
 from compiler_gym.util.filesystem import atomic_file_write
+from compiler_gym.util.optional_packages import require
 
 _PREFIX = "observation_"
 _ROWS_PER_FILE = 1000

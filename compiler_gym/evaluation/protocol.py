@@ -22,6 +22,7 @@ from compiler_gym.errors import BenchmarkInitError, ServiceError
 from compiler_gym.evaluation.result import Evaluation
 from compiler_gym.evaluation.rows import EPISODE_STEPS, EvaluationRow, output_of
 from compiler_gym.service.environment.episode import known_compiler_version
+from compiler_gym.util.optional_packages import require
 
 # Forms of policies that can be evaluated, and how each is loaded from a name or a file.
 
@@ -125,13 +126,7 @@ def _stable_baselines_model(path: Path) -> Policy:
             f"expected a model of {', '.join(_ALGORITHMS.values())} saved by Stable-Baselines3, "
             f"got {path}; try module:function"
         ) from error
-    try:
-        algorithms = import_module(library)
-    except ImportError as error:
-        package = "sb3-contrib" if library == "sb3_contrib" else "'compiler_gym[sb3]'"
-        raise ImportError(
-            f"{path} is a model of {name} of Stable-Baselines3: pip install {package}"
-        ) from error
+    algorithms = require(library, ImportError)
     model: Policy = getattr(algorithms, name).load(path, device="cpu")
     return model
 

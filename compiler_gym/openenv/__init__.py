@@ -9,10 +9,10 @@
 The server is ``python -m compiler_gym.openenv.app``. See ``docs/guides/agents.md``.
 """
 
-import importlib.util
 from typing import TYPE_CHECKING, Any
 
 from compiler_gym.util.lazy_names import lazy_names
+from compiler_gym.util.optional_packages import require
 
 if TYPE_CHECKING:
     from compiler_gym.openenv.client import CompilerEnvClient
@@ -36,8 +36,6 @@ _get = lazy_names(__name__, _MODULES)
 
 
 def __getattr__(name: str) -> Any:
-    if name in __all__ and importlib.util.find_spec("openenv") is None:
-        raise ImportError(
-            f"{__name__}.{name} needs the package openenv: install compiler_gym[openenv]"
-        )
+    if name in __all__:
+        require("openenv", ImportError)
     return _get(name)

@@ -7,11 +7,12 @@ from concurrent.futures import Executor as PoolExecutor
 from concurrent.futures import Future, ProcessPoolExecutor
 from enum import Enum
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
 
 from pydantic import BaseModel, ConfigDict, Field
+
+from compiler_gym.util.optional_packages import require
 
 
 class Executor(BaseModel):
@@ -92,12 +93,7 @@ class Executor(BaseModel):
         return _Jobs(_Here(is_active=self.type == self.Type.DEBUG), self.block)
 
     def _cluster(self, logs_dir: Path, hours: float, cpus: int) -> Any:
-        try:
-            submitit = import_module("submitit")
-        except ImportError as error:
-            raise ImportError(
-                "Executors of type slurm need the package submitit: pip install submitit"
-            ) from error
+        submitit = require("submitit", ImportError)
         executor = submitit.AutoExecutor(folder=logs_dir, cluster="slurm")
         partition = {"slurm_partition": self.slurm_partition} if self.slurm_partition else {}
         executor.update_parameters(

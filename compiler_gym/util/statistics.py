@@ -1,11 +1,12 @@
 """Averages of any list of numbers, and comparison of the runtimes of two programs."""
 
-import importlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
+from compiler_gym.util.optional_packages import require
 
 
 def geometric_mean(values: Iterable[float]) -> float:
@@ -253,12 +254,7 @@ def scipy_statistics() -> Any:
     Raises:
         ImportError: If SciPy is not installed. The text says how to install it.
     """
-    try:
-        return importlib.import_module("scipy.stats")
-    except ImportError as error:
-        raise ImportError(
-            "Comparing runtimes needs SciPy: pip install 'compiler_gym[statistics]'"
-        ) from error
+    return require("scipy.stats", ImportError)
 
 
 def _wilcoxon_p_value(differences: np.ndarray) -> float:

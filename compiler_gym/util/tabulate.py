@@ -4,8 +4,9 @@ import csv
 import html
 import io
 from collections.abc import Iterable, Mapping
-from importlib import import_module
 from typing import Any
+
+from compiler_gym.util.optional_packages import require
 
 _DELIMITERS = {"csv": ",", "tsv": "\t"}
 
@@ -34,12 +35,7 @@ def tabulate(
         headers = list(headers)
         writer.writerows([headers, *rows] if headers else rows)
         return text.getvalue().removesuffix("\n")
-    try:
-        library = import_module("tabulate")
-    except ImportError as error:
-        raise ImportError(
-            "tabulate is not installed; try \"pip install 'compiler_gym[gym]'\"", name=error.name
-        ) from error
+    library = require("tabulate", ImportError)
     if tablefmt not in library.tabulate_formats:
         known = ", ".join([*_DELIMITERS, *library.tabulate_formats])
         raise ValueError(f"There is no table format {tablefmt!r}. There are: {known}")

@@ -8,6 +8,7 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import iterate
 
 from compiler_gym.util.gym_type_hints import TRUNCATED
+from compiler_gym.util.optional_packages import advice
 from compiler_gym.vector.pending_steps import INTERRUPTED
 from compiler_gym.vector.vector_env import CompilerVectorEnv
 
@@ -15,8 +16,7 @@ try:
     from stable_baselines3.common.vec_env import VecEnv
 except ImportError as error:
     raise ImportError(
-        "compiler_gym.vector.stable_baselines needs Stable-Baselines3: "
-        "pip install 'compiler_gym[sb3]'. Without it, there is compiler_gym.make_vec()"
+        f"{advice('stable_baselines3')}. Without it, there is compiler_gym.make_vec()"
     ) from error
 
 

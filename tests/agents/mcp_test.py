@@ -21,6 +21,7 @@ from compiler_gym.agents.limits import Limits
 from compiler_gym.agents.mcp import PATH, Workbenches, make_http_server, make_server, read_token
 from compiler_gym.agents.workbench import TOOLS
 from compiler_gym.cli.mcp import mcp
+from compiler_gym.errors import EnvironmentNotSupported
 from tests.agents.conftest import LIMITS
 from tests.document_code import block_with, code_blocks
 
@@ -256,8 +257,8 @@ def test_end_of_input_ends_the_program():
 
 
 def test_missing_package(monkeypatch):
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(ValueError, match=r"install compiler_gym\[mcp\]"):
+    monkeypatch.setitem(sys.modules, "fastmcp", None)
+    with pytest.raises(EnvironmentNotSupported, match=r"pip install 'compiler_gym\[mcp\]'"):
         mcp()
 
 

@@ -9,7 +9,6 @@ import numpy as np
 import pandas
 import pytest
 
-from compiler_gym.distributed import optional
 from compiler_gym.distributed.episode import Episode
 from compiler_gym.distributed.programs import Program
 from compiler_gym.distributed.rows import (
@@ -22,7 +21,6 @@ from compiler_gym.distributed.rows import (
     schema_of,
     trajectories,
 )
-from compiler_gym.errors import EnvironmentNotSupported
 from compiler_gym.spaces import Box, Scalar, Sequence
 
 SPACES = {
@@ -108,12 +106,6 @@ def test_an_episode_is_named_by_its_content():
     }  # fmt: skip
     assert len(names) == 9
     assert Episode.job(program).task.name == Episode.job(program).task.name
-
-
-def test_a_missing_package_is_named(monkeypatch):
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(EnvironmentNotSupported, match=r"install compiler_gym\[ray\]"):
-        optional.require("pyarrow")
 
 
 def test_packages_are_imported_when_they_are_needed():

@@ -10,6 +10,7 @@ from zipfile import ZipFile
 
 import pytest
 
+from compiler_gym.util.optional_packages import EXTRAS
 from compiler_gym.util.runfiles_path import runfiles_path
 from tools import installed_llvm
 
@@ -41,6 +42,14 @@ def values_of(header: str) -> list[str]:
     with ZipFile(WHEEL) as archive:
         (place,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
         return message_from_bytes(archive.read(place)).get_all(header)
+
+
+def test_messages_name_extras_that_have_the_package():
+    required = values_of("Requires-Dist")
+    for module, extra in EXTRAS.items():
+        name = {"absl": "absl-py"}.get(module, module.replace("_", "-"))
+        found = [each for each in required if re.match(rf"{name}\b", each)]
+        assert any(re.search(rf"extra == [\"']{extra}[\"']", each) for each in found), module
 
 
 def test_documents_name_extras_that_exist():

@@ -74,5 +74,5 @@ def test_slurm(partition, tmp_path, monkeypatch):
 
 def test_slurm_is_not_installed(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "submitit", None)
-    with pytest.raises(ImportError, match="pip install submitit"):
+    with pytest.raises(ImportError, match=r"pip install 'compiler_gym\[slurm\]'"):
         Executor(type="slurm").get_executor(tmp_path)

@@ -154,5 +154,5 @@ def test_absl_is_for_flags_alone():
             print(error)
     """
     done = PreparedInterpreter().run_code(textwrap.dedent(program), Path.cwd(), dict(os.environ))
-    expected = "absl-py is not installed; try \"pip install 'compiler_gym[gym]'\"\n" * 3
+    expected = "absl is not installed; try \"pip install 'compiler_gym[gym]'\"\n" * 3
     assert (done.stdout, done.stderr) == (expected, "")

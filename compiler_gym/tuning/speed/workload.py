@@ -21,16 +21,15 @@ from compiler_gym.envs.llvm.benchmarks.validation import (
     build_program,
     measure_program,
 )
-from compiler_gym.errors import EnvironmentNotSupported
 from compiler_gym.tuning.size.linking import Linker
 from compiler_gym.tuning.size.object_file import read_object
 from compiler_gym.tuning.size.trial_linking import LinkError
 from compiler_gym.util import llvm_tools
 from compiler_gym.util.commands import run_command
+from compiler_gym.util.optional_packages import require
 from compiler_gym.util.statistics import (
     RuntimeComparison,
     compare_paired_runtimes,
-    scipy_statistics,
 )
 
 _RUN_SECONDS = 600
@@ -372,10 +371,7 @@ def check_statistics() -> None:
     Raises:
         EnvironmentNotSupported: If SciPy is not installed. The text says how to install it.
     """
-    try:
-        scipy_statistics()
-    except ImportError as error:
-        raise EnvironmentNotSupported(str(error)) from error
+    require("scipy.stats")
 
 
 def _slowness(runner: Runner[T]) -> float:

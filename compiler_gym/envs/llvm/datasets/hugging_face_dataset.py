@@ -8,6 +8,7 @@ from typing import Any
 
 from compiler_gym.datasets import Benchmark, BenchmarkUri, Dataset
 from compiler_gym.errors import BenchmarkInitError, DatasetInitError
+from compiler_gym.util.optional_packages import require
 
 # Shared by all datasets, because they must be picklable and a lock is not.
 _LOADING = Lock()
@@ -195,13 +196,7 @@ class HuggingFaceDataset(Dataset):
         return self.benchmark_class.from_file_contents(uri, contents)
 
     def _load(self) -> Any:
-        try:
-            from datasets import load_dataset
-        except ImportError as error:
-            raise DatasetInitError(
-                f"Dataset {self.name} needs the library 'datasets' of Hugging Face: "
-                "pip install 'compiler_gym[huggingface]'"
-            ) from error
+        load_dataset = require("datasets", DatasetInitError).load_dataset
         arguments = dict(self._arguments)
         if self.has_site_data:
             arguments.setdefault("cache_dir", str(self.site_data_path))

@@ -11,6 +11,7 @@ from compiler_gym.compiler_env_state import CompilerEnvState
 from compiler_gym.datasets import AnyBenchmark, Benchmark, Dataset, Datasets
 from compiler_gym.envs.running_step import FinishedStep, RunningStep
 from compiler_gym.spaces import Reward
+from compiler_gym.util.deadline import TIMEOUT
 from compiler_gym.util.env_spec import EnvSpec, describe_env
 from compiler_gym.util.gym_type_hints import OptionalArgumentValue, StepType
 from compiler_gym.validation_result import ValidationResult
@@ -224,7 +225,7 @@ class CompilerEnv(ABC):
         action_space: str | None = None,
         observation_space: str | ObservationSpaceSpec | OptionalArgumentValue | None = UNCHANGED,
         reward_space: str | Reward | OptionalArgumentValue | None = UNCHANGED,
-        timeout: float = 300,
+        timeout: float = TIMEOUT,
     ) -> Any:
         """Starts a new episode.
 
@@ -248,7 +249,7 @@ class CompilerEnv(ABC):
         """
 
     def prepare_reset(  # noqa: B027 - by default, it does nothing.
-        self, benchmark: AnyBenchmark | None = None, timeout: float = 300
+        self, benchmark: AnyBenchmark | None = None, timeout: float = TIMEOUT
     ) -> None:
         """Ends the episode, and begins what the next :meth:`reset` does, without waiting for it.
 
@@ -267,7 +268,7 @@ class CompilerEnv(ABC):
         reward_spaces: Iterable[str | Reward] | None = None,
         observations: Iterable[str | ObservationSpaceSpec] | None = None,
         rewards: Iterable[str | Reward] | None = None,
-        timeout: float = 300,
+        timeout: float = TIMEOUT,
     ) -> StepResult:
         """Applies an action.
 
@@ -307,7 +308,7 @@ class CompilerEnv(ABC):
         reward_spaces: Iterable[str | Reward] | None = None,
         observations: Iterable[str | ObservationSpaceSpec] | None = None,
         rewards: Iterable[str | Reward] | None = None,
-        timeout: float = 300,
+        timeout: float = TIMEOUT,
     ) -> StepResult:
         """Applies any number of actions, and observes once after the last. See :meth:`step`.
 
@@ -315,7 +316,7 @@ class CompilerEnv(ABC):
         (ValueError), the actions before it stay applied.
         """
 
-    def begin_multistep(self, actions: Iterable[Any], timeout: float = 300) -> RunningStep:
+    def begin_multistep(self, actions: Iterable[Any], timeout: float = TIMEOUT) -> RunningStep:
         """Starts the work of :meth:`multistep` without waiting for the result.
 
         This steps several environments in parallel. A class that only overrides :meth:`multistep`

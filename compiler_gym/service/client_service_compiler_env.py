@@ -34,10 +34,10 @@ from compiler_gym.service.environment.episode_runner import (
 from compiler_gym.service.proto import GetVersionReply
 from compiler_gym.service.proto.py_converters import ServiceMessageConverters
 from compiler_gym.service.session.session_manager import SessionManager
-from compiler_gym.service.session.session_start import Deadline
 from compiler_gym.service.session.transition_cache import DEFAULT_BYTES, TransitionCache
 from compiler_gym.service.transport.connection_opts import ConnectionOpts
 from compiler_gym.spaces import Reward
+from compiler_gym.util.deadline import TIMEOUT, Deadline
 from compiler_gym.util.gym_type_hints import OptionalArgumentValue
 from compiler_gym.util.random_state import shallow_copy
 from compiler_gym.validation_result import ValidationResult
@@ -282,7 +282,7 @@ class ClientServiceCompilerEnv(CompilerEnv):
         action_space: str | None = None,
         observation_space: str | ObservationSpaceSpec | OptionalArgumentValue | None = UNCHANGED,
         reward_space: str | Reward | OptionalArgumentValue | None = UNCHANGED,
-        timeout: float = 300,
+        timeout: float = TIMEOUT,
     ) -> Any:
         deadline = Deadline(timeout)
         if benchmark is not None:
@@ -298,7 +298,9 @@ class ClientServiceCompilerEnv(CompilerEnv):
         return self._runner.begin(self._selection.next(), deadline)
 
     @override
-    def prepare_reset(self, benchmark: AnyBenchmark | None = None, timeout: float = 300) -> None:
+    def prepare_reset(
+        self, benchmark: AnyBenchmark | None = None, timeout: float = TIMEOUT
+    ) -> None:
         selection = self._selection
         prepared = selection.peek() if benchmark is None else selection.resolve(benchmark)
         if prepared is not None:
@@ -312,7 +314,7 @@ class ClientServiceCompilerEnv(CompilerEnv):
         reward_spaces: Iterable[str | Reward] | None = None,
         observations: Iterable[str | ObservationSpaceSpec] | None = None,
         rewards: Iterable[str | Reward] | None = None,
-        timeout: float = 300,
+        timeout: float = TIMEOUT,
     ) -> StepResult:
         actions: Iterable[Any] = (action,)
         if isinstance(action, _SEQUENCE_TYPES) and not self.action_space.contains(action):
@@ -329,13 +331,13 @@ class ClientServiceCompilerEnv(CompilerEnv):
         reward_spaces: Iterable[str | Reward] | None = None,
         observations: Iterable[str | ObservationSpaceSpec] | None = None,
         rewards: Iterable[str | Reward] | None = None,
-        timeout: float = 300,
+        timeout: float = TIMEOUT,
     ) -> StepResult:
         spaces = former_names(observation_spaces, reward_spaces, observations, rewards)
         return self._runner.step(actions, *spaces, timeout)
 
     @override
-    def begin_multistep(self, actions: Iterable[Any], timeout: float = 300) -> RunningStep:
+    def begin_multistep(self, actions: Iterable[Any], timeout: float = TIMEOUT) -> RunningStep:
         if self._choices.step_plan.is_measuring:
             # The steps of other environments would use the processor at the same time.
             return super().begin_multistep(actions, timeout)
@@ -346,7 +348,7 @@ class ClientServiceCompilerEnv(CompilerEnv):
         actions: Iterable[Any],
         observation_spaces: Sequence[ObservationSpaceSpec],
         reward_spaces: Sequence[Reward],
-        timeout: float = 300,
+        timeout: float = TIMEOUT,
     ) -> RunResult:
         """Makes a step with all spaces given as objects. For subclasses, see :meth:`multistep`.
 

@@ -48,6 +48,7 @@ from compiler_gym.service.transport.grpc_channels import (
     was_never_sent,
 )
 from compiler_gym.service.transport.lease import Lease
+from compiler_gym.util.deadline import TIMEOUT
 
 # Programs written for former releases import all of these from here.
 __all__ = [
@@ -135,7 +136,7 @@ class CompilerGymServiceConnection:
         self,
         stub_method: Callable[..., Message],
         request: Message,
-        timeout: float = 300,
+        timeout: float = TIMEOUT,
         max_retries: int | None = None,
         retry_wait_seconds: float | None = None,
         retry_wait_backoff_exponent: float | None = None,

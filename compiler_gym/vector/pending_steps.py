@@ -10,6 +10,7 @@ from compiler_gym.errors import BenchmarkInitError, SessionLost
 from compiler_gym.service.client_service_compiler_env import ClientServiceCompilerEnv
 from compiler_gym.service.transport.reply_polling import ReplyPolling, ReplyWaiting
 from compiler_gym.spaces.conversions import neutral_value
+from compiler_gym.util.deadline import TIMEOUT
 from compiler_gym.util.gym_type_hints import TRUNCATED
 from compiler_gym.vector.batches import Batches
 
@@ -167,7 +168,7 @@ class Slot:
         self._elapsed_steps, self._outcome, self._result = elapsed_steps, outcome, None
         return outcome
 
-    def prepare_reset(self, benchmark: Any = None, timeout: float = 300) -> None:
+    def prepare_reset(self, benchmark: Any = None, timeout: float = TIMEOUT) -> None:
         """Starts the work of :meth:`reset` without a seed, and with these options."""
         self.is_over = True
         self.cancel()

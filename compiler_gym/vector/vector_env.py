@@ -13,6 +13,7 @@ from gymnasium.vector.utils import batch_space, iterate
 
 from compiler_gym.envs.compiler_env import CompilerEnv, waits_for_steps
 from compiler_gym.envs.gymnasium_adapter import GymnasiumEnv
+from compiler_gym.util.deadline import TIMEOUT
 from compiler_gym.vector.batches import Batches, VectorStepResult
 from compiler_gym.vector.pending_steps import PROGRAM_ERRORS, PendingSteps, Slot
 from compiler_gym.wrappers.compiler_env_wrapper import CompilerEnvWrapper
@@ -212,7 +213,7 @@ class CompilerVectorEnv(VectorEnv):
     # ------------------------------------------------------------------------------------------
     # Steps.
 
-    def step(self, actions: Any, timeout: float = 300) -> VectorStepResult:
+    def step(self, actions: Any, timeout: float = TIMEOUT) -> VectorStepResult:
         """Makes a step in each environment, and waits for all of them.
 
         Args:
@@ -265,7 +266,7 @@ class CompilerVectorEnv(VectorEnv):
         return result
 
     def send(
-        self, actions: Any, env_ids: Sequence[int] | None = None, timeout: float = 300
+        self, actions: Any, env_ids: Sequence[int] | None = None, timeout: float = TIMEOUT
     ) -> None:
         """Begins a step in some environments; :meth:`recv` returns the results.
 

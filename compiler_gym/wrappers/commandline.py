@@ -11,6 +11,7 @@ from compiler_gym.envs.compiler_env import CompilerEnv, StepResult
 from compiler_gym.envs.running_step import ConvertedStep, RunningStep
 from compiler_gym.service.environment.action_spaces import copy_space
 from compiler_gym.spaces import Commandline, CommandlineFlag, Reward
+from compiler_gym.util.deadline import TIMEOUT
 from compiler_gym.views import ObservationSpaceSpec
 from compiler_gym.wrappers.compiler_env_wrapper import CompilerEnvWrapper
 from compiler_gym.wrappers.core import ActionWrapper
@@ -110,7 +111,7 @@ class CommandlineWithTerminalAction(_DerivedCommandline):
         return self._ended(result) if is_terminal else result
 
     @override
-    def begin_multistep(self, actions: Iterable[Any], timeout: float = 300) -> RunningStep:
+    def begin_multistep(self, actions: Iterable[Any], timeout: float = TIMEOUT) -> RunningStep:
         actions, is_terminal = self._up_to_terminal(actions)
         step = super().begin_multistep(actions, timeout)
         return ConvertedStep(step, self._ended) if is_terminal else step

@@ -15,6 +15,7 @@ from compiler_gym.envs.compiler_env import CompilerEnv, StepResult
 from compiler_gym.envs.running_step import RunningStep
 from compiler_gym.errors import SessionNotFound
 from compiler_gym.spaces import Reward
+from compiler_gym.util.deadline import TIMEOUT
 from compiler_gym.util.env_spec import EnvSpec, is_setting
 from compiler_gym.validation_result import ValidationResult
 from compiler_gym.views import ObservationSpaceSpec, ObservationView, RewardView
@@ -289,7 +290,7 @@ class CompilerEnvWrapper(CompilerEnv):
         return self.env.multistep(actions, observation_spaces, reward_spaces, *args, **kwargs)
 
     @override
-    def begin_multistep(self, actions: Iterable[Any], timeout: float = 300) -> RunningStep:
+    def begin_multistep(self, actions: Iterable[Any], timeout: float = TIMEOUT) -> RunningStep:
         return self.env.begin_multistep(actions, timeout)
 
     @override

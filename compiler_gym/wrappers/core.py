@@ -11,6 +11,7 @@ from compiler_gym.compiler_env_state import CompilerEnvState
 from compiler_gym.envs.compiler_env import StepResult
 from compiler_gym.envs.running_step import ConvertedStep, RunningStep
 from compiler_gym.spaces import Reward
+from compiler_gym.util.deadline import TIMEOUT
 from compiler_gym.validation_result import ValidationResult
 from compiler_gym.views import ObservationSpaceSpec
 from compiler_gym.wrappers.compiler_env_wrapper import CompilerEnvWrapper
@@ -72,7 +73,7 @@ class ActionWrapper(CompilerEnvWrapper):
         return super().multistep(actions, observation_spaces, reward_spaces, *args, **kwargs)
 
     @override
-    def begin_multistep(self, actions: Iterable[Any], timeout: float = 300) -> RunningStep:
+    def begin_multistep(self, actions: Iterable[Any], timeout: float = TIMEOUT) -> RunningStep:
         return super().begin_multistep([self.action(action) for action in actions], timeout)
 
 
@@ -131,7 +132,7 @@ class ObservationWrapper(CompilerEnvWrapper):
         return self._converted(result) if is_default else result
 
     @override
-    def begin_multistep(self, actions: Iterable[Any], timeout: float = 300) -> RunningStep:
+    def begin_multistep(self, actions: Iterable[Any], timeout: float = TIMEOUT) -> RunningStep:
         return ConvertedStep(super().begin_multistep(actions, timeout), self._converted)
 
     def _converted(self, result: StepResult) -> StepResult:
@@ -164,7 +165,7 @@ class RewardWrapper(CompilerEnvWrapper):
         return self._converted(former, result) if is_default else result
 
     @override
-    def begin_multistep(self, actions: Iterable[Any], timeout: float = 300) -> RunningStep:
+    def begin_multistep(self, actions: Iterable[Any], timeout: float = TIMEOUT) -> RunningStep:
         former = self.env.episode_reward
         step = super().begin_multistep(actions, timeout)
         return ConvertedStep(step, partial(self._converted, former))

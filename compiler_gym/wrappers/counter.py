@@ -8,6 +8,7 @@ from typing_extensions import Self, override
 from compiler_gym.envs.compiler_env import CompilerEnv, StepResult
 from compiler_gym.envs.running_step import RunningStep
 from compiler_gym.spaces import Reward
+from compiler_gym.util.deadline import TIMEOUT
 from compiler_gym.views import ObservationSpaceSpec
 from compiler_gym.wrappers.compiler_env_wrapper import CompilerEnvWrapper
 
@@ -51,7 +52,7 @@ class Counter(CompilerEnvWrapper):
         return super().multistep(actions, observation_spaces, reward_spaces, *args, **kwargs)
 
     @override
-    def begin_multistep(self, actions: Iterable[Any], timeout: float = 300) -> RunningStep:
+    def begin_multistep(self, actions: Iterable[Any], timeout: float = TIMEOUT) -> RunningStep:
         actions = list(actions)
         self.counters["step"] += len(actions)
         return super().begin_multistep(actions, timeout)

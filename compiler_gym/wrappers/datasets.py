@@ -11,6 +11,7 @@ from typing_extensions import override
 from compiler_gym.datasets import AnyBenchmark, Benchmark, BenchmarkUri, Dataset, Subset
 from compiler_gym.datasets.dataset import BenchmarkChoice
 from compiler_gym.envs.compiler_env import CompilerEnv
+from compiler_gym.util.deadline import TIMEOUT
 from compiler_gym.wrappers.compiler_env_wrapper import CompilerEnvWrapper
 
 
@@ -48,7 +49,9 @@ class _ChoosesBenchmarks(CompilerEnvWrapper):
         return super().fork_attribute(name, value, memo)
 
     @override
-    def prepare_reset(self, benchmark: AnyBenchmark | None = None, timeout: float = 300) -> None:
+    def prepare_reset(
+        self, benchmark: AnyBenchmark | None = None, timeout: float = TIMEOUT
+    ) -> None:
         if self._prepared is None:
             self._prepared = self._next_benchmark()
         super().prepare_reset(self._prepared, timeout=timeout)

@@ -10,6 +10,7 @@ from typing_extensions import Self, override
 from compiler_gym.envs.compiler_env import CompilerEnv, StepResult
 from compiler_gym.envs.running_step import ConvertedStep, RunningStep
 from compiler_gym.spaces import Reward
+from compiler_gym.util.deadline import TIMEOUT
 from compiler_gym.views import ObservationSpaceSpec
 from compiler_gym.wrappers.compiler_env_wrapper import CompilerEnvWrapper
 
@@ -78,7 +79,7 @@ class ForkOnStep(CompilerEnvWrapper):
             return super().multistep(actions, observation_spaces, reward_spaces, *args, **kwargs)
 
     @override
-    def begin_multistep(self, actions: Iterable[Any], timeout: float = 300) -> RunningStep:
+    def begin_multistep(self, actions: Iterable[Any], timeout: float = TIMEOUT) -> RunningStep:
         if not self.env.in_episode:  # Raises the error of the step.
             return super().begin_multistep(actions, timeout)
         count = len(self.env.actions)
@@ -157,7 +158,7 @@ class UndoLarger(ForkOnStep):
         return self._kept_or_undone(repeated, result)
 
     @override
-    def begin_multistep(self, actions: Iterable[Any], timeout: float = 300) -> RunningStep:
+    def begin_multistep(self, actions: Iterable[Any], timeout: float = TIMEOUT) -> RunningStep:
         self._observe_first()
         step = super().begin_multistep(actions, timeout)
         repeated = partial(self._without_action, timeout=timeout)

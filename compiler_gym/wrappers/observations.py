@@ -16,6 +16,7 @@ from compiler_gym.envs.running_step import ConvertedStep, RunningStep
 from compiler_gym.errors.service_errors import BLAME_NO_ACTION
 from compiler_gym.spaces import Box, Reward
 from compiler_gym.spaces.conversions import array_space, array_value, neutral_value
+from compiler_gym.util.deadline import TIMEOUT
 from compiler_gym.views import ObservationSpaceSpec
 from compiler_gym.wrappers.compiler_env_wrapper import CompilerEnvWrapper
 from compiler_gym.wrappers.core import ObservationWrapper
@@ -240,7 +241,7 @@ class ActionMask(CompilerEnvWrapper):
         return self._with_mask(actions, idle, result)
 
     @override
-    def begin_multistep(self, actions: Iterable[Any], timeout: float = 300) -> RunningStep:
+    def begin_multistep(self, actions: Iterable[Any], timeout: float = TIMEOUT) -> RunningStep:
         actions = list(actions)
         idle = self._known()
         step = super().begin_multistep(actions, timeout)

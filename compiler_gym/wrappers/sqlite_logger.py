@@ -17,6 +17,7 @@ from compiler_gym.envs.compiler_env import CompilerEnv, StepResult
 from compiler_gym.envs.running_step import ConvertedStep, RunningStep
 from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.spaces import Reward
+from compiler_gym.util.deadline import TIMEOUT
 from compiler_gym.views import ObservationSpaceSpec
 from compiler_gym.wrappers.compiler_env_wrapper import CompilerEnvWrapper
 
@@ -155,7 +156,7 @@ class SynchronousSqliteLogger(CompilerEnvWrapper):
         return self._recorded(result)
 
     @override
-    def begin_multistep(self, actions: Iterable[Any], timeout: float = 300) -> RunningStep:
+    def begin_multistep(self, actions: Iterable[Any], timeout: float = TIMEOUT) -> RunningStep:
         return ConvertedStep(super().begin_multistep(actions, timeout), self._recorded)
 
     def _recorded(self, result: StepResult) -> StepResult:

@@ -10,6 +10,7 @@ from typing_extensions import override
 from compiler_gym.envs.compiler_env import CompilerEnv, StepResult
 from compiler_gym.envs.running_step import ConvertedStep, RunningStep
 from compiler_gym.spaces import Reward
+from compiler_gym.util.deadline import TIMEOUT
 from compiler_gym.util.gym_type_hints import TRUNCATED
 from compiler_gym.views import ObservationSpaceSpec
 from compiler_gym.wrappers.compiler_env_wrapper import CompilerEnvWrapper
@@ -69,7 +70,7 @@ class TimeLimit(CompilerEnvWrapper):
         return self._limited(len(actions), result)
 
     @override
-    def begin_multistep(self, actions: Iterable[Any], timeout: float = 300) -> RunningStep:
+    def begin_multistep(self, actions: Iterable[Any], timeout: float = TIMEOUT) -> RunningStep:
         actions = list(actions)
         self._warn_of_further(actions)
         step = super().begin_multistep(actions, timeout)

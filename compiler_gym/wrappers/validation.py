@@ -10,6 +10,7 @@ from compiler_gym.envs.compiler_env import CompilerEnv, StepResult
 from compiler_gym.envs.running_step import ConvertedStep, RunningStep
 from compiler_gym.errors import ValidationError
 from compiler_gym.spaces import Reward
+from compiler_gym.util.deadline import TIMEOUT
 from compiler_gym.views import ObservationSpaceSpec
 from compiler_gym.wrappers.compiler_env_wrapper import CompilerEnvWrapper
 
@@ -45,7 +46,7 @@ class ValidateBenchmarkAfterEveryStep(CompilerEnvWrapper):
         return self._validated(former, result)
 
     @override
-    def begin_multistep(self, actions: Iterable[Any], timeout: float = 300) -> RunningStep:
+    def begin_multistep(self, actions: Iterable[Any], timeout: float = TIMEOUT) -> RunningStep:
         former = self.env.episode_reward
         step = super().begin_multistep(actions, timeout)
         return ConvertedStep(step, partial(self._validated, former))

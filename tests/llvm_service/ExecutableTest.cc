@@ -224,7 +224,7 @@ TEST_F(ExecutableTest, ATimeoutKillsAllThatTheRunStarted) {
              "setsid sh -c 'while :; do echo >> alive; sleep 0.05; done' & " + logging("run") +
                  "; sleep 1000");
   // A busy machine needs some time to start them, and an emulated one more.
-  for (int seconds = 2; log().empty() && seconds <= 32; seconds *= 4) {
+  for (int seconds = 2; !hasScratch("alive") && seconds <= 32; seconds *= 4) {
     config_.mutable_run_cmd()->set_timeout_seconds(seconds);
     executable_.reset();
     ASSERT_THAT(build(), IsOk());

@@ -14,6 +14,7 @@ from compiler_gym.envs.llvm.llvm_rewards import CostFunctionReward, NormalizedRe
 from compiler_gym.envs.running_step import ConvertedStep, RunningStep
 from compiler_gym.service.proto import ActionSpace
 from compiler_gym.spaces import Reward
+from compiler_gym.util.deadline import TIMEOUT
 
 
 def make_game_rewards(costs: Mapping[str, str]) -> list[Reward]:
@@ -117,7 +118,7 @@ class GameEnv(LlvmEnv):
         return self._with_mask(super().multistep(*args, **kwargs))
 
     @override
-    def begin_multistep(self, actions: Iterable[Any], timeout: float = 300) -> RunningStep:
+    def begin_multistep(self, actions: Iterable[Any], timeout: float = TIMEOUT) -> RunningStep:
         return ConvertedStep(super().begin_multistep(actions, timeout), self._with_mask)
 
     def _with_mask(self, result: StepResult) -> StepResult:

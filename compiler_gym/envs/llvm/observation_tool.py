@@ -10,6 +10,7 @@ from compiler_gym.envs.llvm.ir2vec import ir2vec_options
 from compiler_gym.errors import ServiceError
 from compiler_gym.service.proto import Event, py_converters
 from compiler_gym.util.commands import run_command
+from compiler_gym.util.deadline import TIMEOUT
 from compiler_gym.util.runfiles_path import find_service_binary
 from compiler_gym.views import ObservationSpaceSpec
 
@@ -20,7 +21,7 @@ _USAGE = (1, 2)
 def compute_observation(
     space: str | ObservationSpaceSpec,
     bitcode_path: str | Path,
-    timeout: float = 300,
+    timeout: float = TIMEOUT,
     *,
     target_triple: str | None = None,
     ir2vec_vocabulary: str | Path | None = None,

@@ -18,13 +18,9 @@ from compiler_gym.envs.compiler_env import CompilerEnv
 from compiler_gym.errors import ServiceError, ValidationError
 from compiler_gym.service.proto import Event
 from compiler_gym.service.session.session_manager import SessionManager
-from compiler_gym.service.session.session_start import (
-    ENOUGH_ACTIONS,
-    REFUSALS,
-    Deadline,
-    repeat_step,
-)
+from compiler_gym.service.session.session_start import ENOUGH_ACTIONS, REFUSALS, repeat_step
 from compiler_gym.spaces import Reward
+from compiler_gym.util.deadline import Deadline
 from compiler_gym.util.random_state import shallow_copy
 from compiler_gym.validation_result import ValidationResult
 from compiler_gym.views import ObservationSpaceSpec

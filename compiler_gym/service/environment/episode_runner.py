@@ -17,8 +17,8 @@ from compiler_gym.service.proto.py_converters import ServiceMessageConverters
 from compiler_gym.service.session.cached_session import CachedSession
 from compiler_gym.service.session.session import END_SECONDS, Session, reply_behind
 from compiler_gym.service.session.session_manager import SessionManager
-from compiler_gym.service.session.session_start import Deadline
 from compiler_gym.spaces import Reward
+from compiler_gym.util.deadline import Deadline
 from compiler_gym.util.gym_type_hints import TRUNCATED
 from compiler_gym.util.gym_type_hints import StepType as StepResult
 from compiler_gym.views import ObservationSpaceSpec, ObservationView

@@ -6,18 +6,14 @@ from contextlib import suppress
 
 from compiler_gym.service.proto import Event, StartSessionReply, StepReply
 from compiler_gym.service.session.session import Session, reply_behind
-from compiler_gym.service.session.session_start import (
-    ENOUGH_ACTIONS,
-    REFUSALS,
-    Deadline,
-    repeat_step,
-)
+from compiler_gym.service.session.session_start import ENOUGH_ACTIONS, REFUSALS, repeat_step
 from compiler_gym.service.session.transition_cache import (
     RequestKey,
     State,
     TransitionCache,
     request_key,
 )
+from compiler_gym.util.deadline import TIMEOUT, Deadline
 
 OpenSession = Callable[
     [Sequence[int], Deadline], tuple[Session, StartSessionReply, Sequence[Event]]
@@ -234,7 +230,7 @@ class CachedSession:
     # ------------------------------------------------------------------------------------------
 
     def fork(
-        self, timeout: float = 300, meanwhile: Callable[[], object] | None = None
+        self, timeout: float = TIMEOUT, meanwhile: Callable[[], object] | None = None
     ) -> "CachedSession":
         """Starts another session in exactly the state of this one."""
         clone = CachedSession(self._cache, self._key, self._open_session, self._identity)
@@ -250,7 +246,7 @@ class CachedSession:
             clone._session = self._session.fork(timeout, meanwhile)
         return clone
 
-    def send_params(self, params: Iterable[tuple[str, str]], timeout: float = 300) -> list[str]:
+    def send_params(self, params: Iterable[tuple[str, str]], timeout: float = TIMEOUT) -> list[str]:
         """Sends parameters, and stops using the cache, because they may change results."""
         deadline = Deadline(timeout)
         session = self._catch_up(deadline)

@@ -31,6 +31,7 @@ from compiler_gym.service.transport.frames import (
     serialised,
 )
 from compiler_gym.service.transport.grpc_channels import GrpcReply, exception_from_rpc_error
+from compiler_gym.util.deadline import TIMEOUT
 
 #: Ending a session does not wait for its work, so a service that takes longer is stuck.
 END_SECONDS = 5
@@ -187,7 +188,7 @@ class Session:
         return request
 
     def fork(
-        self, timeout: float = 300, meanwhile: Callable[[], object] | None = None
+        self, timeout: float = TIMEOUT, meanwhile: Callable[[], object] | None = None
     ) -> "Session":
         """Starts another session in exactly the state of this one.
 
@@ -206,7 +207,7 @@ class Session:
         reply = self._connection(ask, request, timeout=timeout)
         return Session(self._connection, reply.session_id)
 
-    def send_params(self, params: Iterable[tuple[str, str]], timeout: float = 300) -> list[str]:
+    def send_params(self, params: Iterable[tuple[str, str]], timeout: float = TIMEOUT) -> list[str]:
         """Sends parameters, and returns the reply to each.
 
         Raises:

@@ -27,9 +27,10 @@ from compiler_gym.service.proto import (
 )
 from compiler_gym.service.session.cached_session import CachedSession
 from compiler_gym.service.session.session import END_SECONDS, Session
-from compiler_gym.service.session.session_start import Deadline, SessionStarter
+from compiler_gym.service.session.session_start import SessionStarter
 from compiler_gym.service.session.transition_cache import TransitionCache
 from compiler_gym.service.transport.connection_opts import ConnectionOpts
+from compiler_gym.util.deadline import Deadline
 from compiler_gym.util.random_state import shallow_copy
 from compiler_gym.util.shell_format import plural
 

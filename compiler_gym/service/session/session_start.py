@@ -1,7 +1,6 @@
 """Session start, including the upload of programs that the service does not have."""
 
 import logging
-import time
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Protocol
@@ -21,35 +20,13 @@ from compiler_gym.service.proto import (
 )
 from compiler_gym.service.session.session import Session
 from compiler_gym.service.transport.direct_channel import BegunSession, DirectStub
+from compiler_gym.util.deadline import Deadline
 
 logger = logging.getLogger(__name__)
 
 # Bounds the memory use with a million programs. A full service forgets programs too, and forgotten
 # programs are sent again.
 _MAX_DIGESTS = 10_000
-
-
-class Deadline:
-    """A time limit that several requests share.
-
-    Args:
-        seconds: The limit, from now on.
-    """
-
-    def __init__(self, seconds: float):
-        self._seconds = seconds
-        self._end = time.monotonic() + seconds
-
-    def left(self) -> float:
-        """Returns the seconds that are left.
-
-        Raises:
-            TimeoutError: If no time is left.
-        """
-        left = self._end - time.monotonic()
-        if left <= 0:
-            raise TimeoutError(f"The time limit of {self._seconds:g} seconds was reached")
-        return left
 
 
 class SessionStarter:

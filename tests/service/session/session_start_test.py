@@ -2,7 +2,8 @@
 
 from compiler_gym.service.connection import CompilerGymServiceConnection
 from compiler_gym.service.session import session_start
-from compiler_gym.service.session.session_start import Deadline, SessionStarter
+from compiler_gym.service.session.session_start import SessionStarter
+from compiler_gym.util.deadline import Deadline
 from tests.service.fake_service import FakeService
 from tests.service.toy_service import text_benchmark
 

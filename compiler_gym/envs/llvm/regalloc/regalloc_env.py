@@ -21,6 +21,7 @@ from compiler_gym.envs.llvm.regalloc.decisions import (
 )
 from compiler_gym.envs.running_step import RunningStep
 from compiler_gym.spaces import Reward
+from compiler_gym.util.deadline import TIMEOUT
 
 _RUN = re.compile(r"([\w-]+?)(?:\*(\d+))?")
 _FUNCTION_KEY, _GET_FUNCTION_KEY = "llvm.set_function", "llvm.get_function"
@@ -154,7 +155,7 @@ class AllocationEnv(GameEnv):
         return super().multistep(self._with_legal_first(actions), *args, **kwargs)
 
     @override
-    def begin_multistep(self, actions: Iterable[Any], timeout: float = 300) -> RunningStep:
+    def begin_multistep(self, actions: Iterable[Any], timeout: float = TIMEOUT) -> RunningStep:
         return super().begin_multistep(self._with_legal_first(actions), timeout)
 
     def _with_legal_first(self, actions: Iterable[Any]) -> list[Any]:

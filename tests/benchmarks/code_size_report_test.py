@@ -4,6 +4,7 @@ import pytest
 
 from benchmarks import code_size_report
 from benchmarks.code_size_report import Row, geomean_saved, main, report
+from compiler_gym.envs.llvm.datasets.kernels_dataset import KERNELS_PATH
 from compiler_gym.envs.llvm.datasets.opensource_dataset import OpenSourceDataset
 
 
@@ -57,7 +58,7 @@ def test_files_of_released_software(monkeypatch, capsys, tmp_path):
     uri = next(uri for uri in dataset.benchmark_uris("test") if uri.endswith(".c"))
     name, _, file = uri.removeprefix(f"{dataset.name}/").partition("/")
     (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
-    (tmp_path / file).write_text("int f(int x) { return x / 3 + x % 3; }\n")
+    (tmp_path / file).write_bytes((KERNELS_PATH / "sorting" / "program.c").read_bytes())
     monkeypatch.setattr(OpenSourceDataset, "unpacked", lambda *_: tmp_path)
     monkeypatch.setattr(OpenSourceDataset, "benchmark_uris", lambda *_: iter([uri]))
     options = ["--opensource", "1", "--evaluations", "1", "--jobs", "1"]

@@ -22,6 +22,7 @@ from compiler_gym.errors import EnvironmentNotSupported, ServiceError
 from compiler_gym.util import llvm_tools
 from compiler_gym.util.commands import HEADERS_FIX, CommandError
 from compiler_gym.util.confinement import Limits, protections, run_confined
+from compiler_gym.util.optional_packages import EXTRAS
 from compiler_gym.util.processors import processors
 from compiler_gym.util.runfiles_path import (
     cache_path,
@@ -41,18 +42,6 @@ _ENVIRONMENTS = {
     "llvm-inline-v0": "pip install --force-reinstall compiler_gym",
     "mlir-v0": "pip install 'compiler_gym[mlir]'",
     "gcc-v0": "apt-get install gcc (Debian, Ubuntu), dnf install gcc (Fedora)",
-}
-# The modules that tell whether an extra is installed. The first one's version is shown.
-_EXTRAS = {
-    "gym": ("gym",),
-    "sb3": ("stable_baselines3",),
-    "ray": ("ray", "pyarrow"),
-    "rllib": ("ray", "torch"),
-    "learning": ("jax", "optax", "sklearn"),
-    "search": ("nevergrad", "optuna"),
-    "explorer": ("fastapi", "uvicorn", "websockets"),
-    "openenv": ("openenv",),
-    "mcp": ("fastmcp",),
 }
 _TOOLS = ("clang", "opt", "ld.lld")
 
@@ -109,7 +98,7 @@ def all_checks() -> Iterator[Check]:
     is_missing = c_programs.status is Status.MISSING
     yield replace(c_programs, fix=CLANG_FIX) if is_missing else c_programs
     yield _check("pass plugins", _plugins, CLANG_FIX)
-    for extra, modules in _EXTRAS.items():
+    for extra, modules in EXTRAS.items():
         yield _extra(extra, *modules)
     for name, folder in (
         ("datasets", site_data_path),

@@ -6,27 +6,30 @@ from typing import Any
 
 from compiler_gym.errors import EnvironmentNotSupported
 
-EXTRAS: Mapping[str, str] = {
-    "absl": "gym",
-    "datasets": "huggingface",
-    "fastapi": "explorer",
-    "fastmcp": "mcp",
-    "openenv": "openenv",
-    "pyarrow": "ray",
-    "ray": "ray",
-    "scipy": "statistics",
-    "stable_baselines3": "sb3",
-    "submitit": "slurm",
-    "tabulate": "gym",
-    "uvicorn": "explorer",
-    "websockets": "explorer",
+EXTRAS: Mapping[str, tuple[str, ...]] = {
+    "gym": ("gym", "absl", "tabulate"),
+    "sb3": ("stable_baselines3",),
+    "ray": ("ray", "pyarrow"),
+    "rllib": ("ray", "torch"),
+    "slurm": ("submitit",),
+    "learning": ("jax", "optax", "sklearn"),
+    "search": ("nevergrad", "optuna"),
+    "statistics": ("scipy",),
+    "huggingface": ("datasets",),
+    "explorer": ("fastapi", "uvicorn", "websockets"),
+    "openenv": ("openenv",),
+    "mcp": ("fastmcp",),
 }
-"""The extra of this package that installs a package, by the name of the module."""
+"""The packages that an extra of this package installs, by the names of their modules.
+
+``compiler-gym doctor`` shows the version of the first of each.
+"""
 
 
 def advice(name: str) -> str:
     """Returns that a package is not installed, with the command that installs it."""
-    wanted = f"'compiler_gym[{EXTRAS[name]}]'" if name in EXTRAS else name.replace("_", "-")
+    extra = next((extra for extra, names in EXTRAS.items() if name in names), None)
+    wanted = name.replace("_", "-") if extra is None else f"'compiler_gym[{extra}]'"
     return f'{name} is not installed; try "pip install {wanted}"'
 
 

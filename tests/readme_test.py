@@ -56,33 +56,26 @@ def steps(output: str) -> list[str]:
     return re.findall(r"^\d+ steps: [-+][\d.]+%$", output, re.M)
 
 
-@needs_gym
-def test_documented_gym(tmp_path):
+@pytest.mark.parametrize(
+    ("library", "arguments", "results", "shown"),
+    [
+        pytest.param("gym", "", "done", "; ModuleID = ", marks=needs_gym),
+        (
+            *("gymnasium", ', render_mode="human"', "terminated, truncated"),
+            "benchmark://kernels-v0/sha256\n",
+        ),
+    ],
+)
+def test_documented_episode(tmp_path, library, arguments, results, shown):
     begin = (
-        "import gym; import compiler_gym; "
-        'env = gym.make("llvm-autophase-ic-v0"); '
+        f"import {library}; import compiler_gym; "
+        f'env = {library}.make("llvm-autophase-ic-v0"{arguments}); '
         "env.reset(); env.render(); env.step(env.action_space.sample())\n"
     )
-    step = "observation, reward, done, info = env.step(env.action_space.sample())"
+    step = f"observation, reward, {results}, info = env.step(env.action_space.sample())"
+    step += f"; done = any([{results}])"
     end = 'env.write_bitcode("program.bc")\nenv.close()\n'
     output = run_python(begin + EPISODE % step + end, tmp_path)
-    assert output.startswith("; ModuleID = ")
-    assert len(steps(output)) == 100
-    assert (tmp_path / "program.bc").read_bytes()[:2] == b"BC"
-
-
-def test_documented_gymnasium(tmp_path):
-    begin = (
-        "import gymnasium; import compiler_gym; "
-        'env = gymnasium.make("llvm-autophase-ic-v0", render_mode="human"); '
-        "env.reset(); env.render(); env.step(env.action_space.sample())\n"
-    )
-    step = (
-        "observation, reward, terminated, truncated, info = env.step(env.action_space.sample()); "
-        "done = terminated or truncated"
-    )
-    end = 'env.write_bitcode("program.bc")\nenv.close()\n'
-    output = run_python(begin + EPISODE % step + end, tmp_path)
-    assert output.startswith("benchmark://kernels-v0/sha256\n")
+    assert output.startswith(shown)
     assert len(steps(output)) == 100
     assert (tmp_path / "program.bc").read_bytes()[:2] == b"BC"

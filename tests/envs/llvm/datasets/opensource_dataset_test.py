@@ -132,16 +132,16 @@ def test_unknown_files(make):
         make().benchmark(f"{NAME}/first/src/ona.c")
 
 
-def test_without_network(make):
-    dataset = make(is_there=False)
-    with pytest.raises(DatasetInitError, match=r"first-1\.0\.tar\.gz"):
-        dataset.benchmark(f"{NAME}/first/src/one.c")
-    assert not any((dataset.site_data_path / "packages").glob("first*"))
-
-
-def test_damaged_archives(make):
-    dataset = make(spoil=lambda data: data[: len(data) // 2])
-    with pytest.raises(DatasetInitError, match="Cannot unpack"):
+@pytest.mark.parametrize(
+    ("fault", "text"),
+    [
+        ({"is_there": False}, r"first-1\.0\.tar\.gz"),
+        ({"spoil": lambda data: data[: len(data) // 2]}, "Cannot unpack"),
+    ],
+)
+def test_missing_and_damaged_archives(make, fault, text):
+    dataset = make(**fault)
+    with pytest.raises(DatasetInitError, match=text):
         dataset.benchmark(f"{NAME}/first/src/one.c")
     assert not any((dataset.site_data_path / "packages").glob("first*"))
 

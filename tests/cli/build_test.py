@@ -185,6 +185,8 @@ def fixture_planted(folder, monkeypatch):
         f'esac\nexec {llvm_tools.clang_path()} "$@"\n'
     )
     script.chmod(0o755)
+    with (folder / "Makefile").open("a") as file:
+        file.write("main.o: CFLAGS = -O1\n")  # It is not searched.
     monkeypatch.setenv("COMPILER_GYM_LLVM", str(folder / "prefix"))
     return folder
 
@@ -259,8 +261,6 @@ def test_exported_weak_symbols(run, environment, options):
 
 
 def test_a_planted_miscompile_is_found(run, planted, monkeypatch):
-    with (planted / "Makefile").open("a") as file:  # What only calls the units is not searched.
-        file.write(f"main.o: main.c\n\t{llvm_tools.clang_path()} -O1 -c $<\n")
     done = run("build", "--evaluations", "3", "--lock", "size.lock", *CHECK, *MAKE)
     assert "it fails with unit1.c: looking for decisions" in done.stderr
     said = "Left out of unit1.c, as the check fails with it: options: -disable-lsr"

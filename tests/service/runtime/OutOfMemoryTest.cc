@@ -24,8 +24,12 @@ std::atomic<size_t> largestAllocation{SIZE_MAX};
 
 }  // namespace
 
+void* operator new(size_t size, const std::nothrow_t& /*tag*/) noexcept {
+  return size > largestAllocation ? nullptr : std::malloc(size);
+}
+
 void* operator new(size_t size) {
-  void* const memory = size > largestAllocation ? nullptr : std::malloc(size);
+  void* const memory = operator new(size, std::nothrow);
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
 }

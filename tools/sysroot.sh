@@ -24,7 +24,7 @@ packages=(
 # What is emulated: a kernel, a shell, and Python.
 packages+=(
   bash busybox-static coreutils dash diffutils findutils grep libc-bin linux-image-cloud-arm64 "llvm-$llvm_version"
-  python3 python3-venv sed
+  python3 python3-venv sed util-linux
 )
 
 fail() { echo "sysroot: $*" >&2; exit 1; }

@@ -223,13 +223,10 @@ TEST_F(ExecutableTest, ATimeoutKillsAllThatTheRunStarted) {
   setCommand(config_.mutable_run_cmd(),
              "setsid sh -c 'while :; do echo >> alive; sleep 0.05; done' & " + logging("run") +
                  "; sleep 1000");
-  // A busy machine needs some time to start them, and an emulated one more.
-  for (int seconds = 2; !hasScratch("alive") && seconds <= 32; seconds *= 4) {
-    config_.mutable_run_cmd()->set_timeout_seconds(seconds);
-    executable_.reset();
-    ASSERT_THAT(build(), IsOk());
-    EXPECT_THAT(run(), IsError(StatusCode::DEADLINE_EXCEEDED, std::to_string(seconds) + " second"));
-  }
+  // A busy machine needs some time to start them.
+  config_.mutable_run_cmd()->set_timeout_seconds(2);
+  ASSERT_THAT(build(), IsOk());
+  EXPECT_THAT(run(), IsError(StatusCode::DEADLINE_EXCEEDED, "2 second"));
   EXPECT_EQ(log(), "run\n");
   const auto alive = (scratch() / "alive").string();
   const std::string before = readFile(alive);

@@ -56,7 +56,7 @@ def fixture_linked(tmp_path):
 
 
 def test_the_program_becomes_smaller(linked, compilation):
-    search = linked(compilation, 30)
+    search = linked(compilation, 6)
     before, after = search.baseline, search.best
     assert after.linked.loaded < before.linked.loaded
     assert after.linked.file <= before.linked.file

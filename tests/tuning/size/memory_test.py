@@ -169,8 +169,8 @@ def test_edited_source_recalls_its_unchanged_functions(search):
 
 
 def test_memory_keeps_the_result_of_an_unchanged_source(search, tmp_path):
-    digests = {search(_SOURCE, 6).best.object.digest for _ in range(2)}
-    assert digests == {search(_SOURCE, 6, has_memory=False).best.object.digest}
+    digests = {search(_SOURCE, 3).best.object.digest for _ in range(2)}
+    assert digests == {search(_SOURCE, 3, has_memory=False).best.object.digest}
     (path,) = (tmp_path / "memory").iterdir()
     assert json.loads(path.read_text())["start"] is None
     # A search without evaluations has nothing to keep.

@@ -381,6 +381,8 @@ def _check_flags(
         )
     if link is not None and not is_linked and run is None:
         raise typer.BadParameter("--link needs --run, which says how to run what is linked.")
+    if link is not None and "{}" not in link:
+        raise typer.BadParameter("--link has no {}, which stands for the object files.")
 
 
 def _check_html(html: Path | None, count: int, goal: str, whole_program: bool) -> None:

@@ -232,6 +232,8 @@ class Result(Product):
         slowdown: Its runtime relative to clang's; None if not measured.
         cycles: The estimated cycles of all functions in clang's object file and in this one; None
             if there is no estimate.
+        written: The use of memory by the program of all object files as they were written; None if
+            it was not linked.
     """
 
     search: Optimizer
@@ -239,6 +241,7 @@ class Result(Product):
     from_bitcode: bool
     slowdown: Slowdown | None
     cycles: tuple[float, float] | None
+    written: MemoryUse | None = None
 
     @property
     def objects(self) -> tuple[ObjectFile, ObjectFile]:
@@ -258,7 +261,7 @@ class Result(Product):
         """The use of regions of memory by the two programs; None if not measured."""
         before, after = self.search.baseline.linked, self.search.best.linked
         if isinstance(before, MemoryUse) and isinstance(after, MemoryUse):
-            return before, after
+            return before, self.written or after
         return None
 
     @property

@@ -1,8 +1,9 @@
 """The programs of ``compiler-gym optimize``: one, several, or the parts of one."""
 
+import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any, TypeVar
 
 import typer
 
-from compiler_gym.cli.console import print_json, print_line, working_on
+from compiler_gym.cli.console import messages, print_json, print_line, working_on
 from compiler_gym.cli.failures import reason_for
 from compiler_gym.cli.optimize_program import Product, Result, Settings, optimize_program
 from compiler_gym.cli.optimize_report import print_linked_summary, print_report, print_summary
@@ -22,17 +23,19 @@ from compiler_gym.cli.optimize_speed import (
     workload_of,
 )
 from compiler_gym.cli.options import program_file, program_uri
-from compiler_gym.envs.llvm.benchmarks.bitcode import run_tool
 from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets, get_llvm_datasets
+from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.tuning.size.compilation import Compilation
 from compiler_gym.tuning.size.html_report import write_html
 from compiler_gym.tuning.size.inputs import Input, known_program
 from compiler_gym.tuning.size.linking import Linker, merge_program
+from compiler_gym.tuning.size.memory_regions import MemoryUse
 from compiler_gym.tuning.size.object_file import read_object
 from compiler_gym.tuning.size.objective import Objective
 from compiler_gym.tuning.size.product import write_script
 from compiler_gym.tuning.speed.workload import SlowdownLimit
 from compiler_gym.util import llvm_tools
+from compiler_gym.util.commands import CommandError, run_command
 from compiler_gym.util.interrupts import INTERRUPTED
 from compiler_gym.util.shell_format import plural
 
@@ -128,22 +131,14 @@ def make_small(
 ) -> int:
     """Optimises programs for size. Returns the exit code."""
     is_linked = settings.objective is not None and settings.objective.is_linked
-    is_enough = False
     with parts_of_program(inputs, settings) if is_linked else nullcontext() as parts:
 
         def make(index: int, program: Input, target: Path) -> Result:
-            nonlocal is_enough
-            own = replace(settings, linker=parts.linker(index)) if parts else settings
-            if is_enough:  # The program fits: the other parts stay as clang makes them.
-                own = replace(own, evaluations=0)
-            result = optimize_program(program, target, own, limits[index])
-            if parts:
-                parts.replace(index, target)
-                is_enough |= result.search.evaluator.budget.is_enough
-            return result
+            return _part(index, program, target, settings, limits[index], parts)
 
-        order = parts.largest_first() if parts and settings.linker.region else None
-        results, failed = make_each(inputs, make, order)
+        results, failed = make_each(inputs, make, parts.order if parts else None)
+        if parts and results:
+            results = _completed(parts, results, failed)
     results = with_script(results, script)
     summarise = print_linked_summary if is_linked else print_summary
     code = _report(len(inputs) == 1, results, failed, as_json, print_report, summarise)
@@ -152,6 +147,47 @@ def make_small(
     if html is not None and results:
         _write_html(html, results[0], parts.linker(0) if parts else None, settings.jobs)
     return code
+
+
+def _part(
+    index: int,
+    program: Input,
+    target: Path,
+    settings: Settings,
+    limit: SlowdownLimit | None,
+    parts: "Parts | None",
+) -> Result:
+    """Optimises a program, or a part of one."""
+    if parts is None:
+        return optimize_program(program, target, settings, limit)
+    settings = replace(settings, linker=parts.linker(index))
+    if parts.is_enough:  # The program fits: the other parts stay as clang makes them.
+        settings = replace(settings, evaluations=0)
+    result = optimize_program(program, target, settings, limit)
+    parts.replace(index, target)
+    if result.memory is not None:
+        before, after = result.memory
+        parts.is_enough |= after.fits and not before.fits
+    return result
+
+
+def _completed(parts: "Parts", results: Sequence[Result], failed: Sequence[Failed]) -> list[Result]:
+    """Writes the parts that Ctrl-C left, and links all as they were written.
+
+    Returns:
+        The results. The last one has the use of memory by the program.
+
+    Raises:
+        LinkError: If the program does not link.
+    """
+    if kept := parts.write_rest({each.program.path for each in failed}):
+        messages().print(f"As clang makes them: {', '.join(map(str, kept))}", soft_wrap=True)
+    last = results[-1]
+    if failed and last.memory:  # The program was linked with object files that nobody has.
+        use: MemoryUse | None = replace(last.memory[1], is_linked=False)
+    else:
+        use = parts.memory_use()
+    return [*results[:-1], replace(last, written=use)]
 
 
 def _write_html(html: Path, result: Result, linker: Linker | None, jobs: int) -> None:
@@ -233,6 +269,11 @@ def make_each(
         program, target = inputs[index]
         try:
             made.append(make(index, program, target))
+        except KeyboardInterrupt:
+            if not made:
+                raise
+            made[-1] = replace(made[-1], is_finished=False)
+            break
         except Exception as error:  # The others do not depend on it.
             if len(inputs) == 1:
                 raise
@@ -278,29 +319,69 @@ class Parts:
     """The object files of a program. One at a time is optimised.
 
     Args:
-        files: The current object file of each part.
+        inputs: The parts, each with the path of its object file.
+        files: The current object file of each part, which has the name of that path.
         linker: Links them.
+
+    Attributes:
+        is_enough: True if the program fits into its memory, and did not at first.
     """
 
-    def __init__(self, files: Sequence[Path], linker: Linker):
+    def __init__(self, inputs: Sequence[tuple[Input, Path]], files: Sequence[Path], linker: Linker):
+        self._inputs = inputs
         self._files = [*files]
         self._linker = linker
+        self._written: set[int] = set()
+        self.is_enough = False
 
     def linker(self, index: int) -> Linker:
         """Returns a linker that replaces the object file of a part."""
         before, after = self._files[:index], self._files[index + 1 :]
-        return replace(self._linker, before=tuple(before), after=tuple(after))
+        name = _name_of(self._inputs[index][1])
+        return replace(self._linker, before=tuple(before), after=tuple(after), name=name)
 
-    def largest_first(self) -> list[int]:
-        """Returns the indices of the parts, those with the most code first."""
-        if len(self._files) == 1:
-            return [0]
+    @property
+    def order(self) -> Sequence[int] | None:
+        """The order of the search: for a region of memory, parts with the most code come first."""
+        if not self._linker.region or len(self._files) == 1:
+            return None
         sizes = [read_object(file).text for file in self._files]
         return sorted(range(len(sizes)), key=lambda index: -sizes[index])
 
     def replace(self, index: int, file: Path) -> None:
         """Replaces the object file of a part."""
         self._files[index] = file.absolute()
+        self._written.add(index)
+
+    def write_rest(self, failed: Collection[Path]) -> list[Path]:
+        """Writes the object files that no search wrote, and returns their paths.
+
+        Args:
+            failed: The sources that have no object file.
+        """
+        written = []
+        for index, (program, target) in enumerate(self._inputs):
+            if index not in self._written and program.path not in failed:
+                shutil.copyfile(self._files[index], target)
+                self.replace(index, target)
+                written.append(target)
+        return written
+
+    def memory_use(self) -> MemoryUse | None:
+        """Links all object files, and returns their use of memory; None without a region.
+
+        Raises:
+            LinkError: If they do not link.
+        """
+        if not self._linker.region:
+            return None
+        *before, last = self._files
+        return replace(self._linker, before=tuple(before)).memory_use(last)
+
+
+def _name_of(target: Path) -> str:
+    """Returns the relative path under which linker scripts find an object file."""
+    return str(target) if not target.is_absolute() and ".." not in target.parts else target.name
 
 
 @contextmanager
@@ -320,17 +401,21 @@ def parts_of_program(inputs: Sequence[tuple[Input, Path]], settings: Settings) -
     if first.validator is not None:
         linker = replace(linker, libraries=first.validator.linker_options)
     with tempfile.TemporaryDirectory(prefix="compiler_gym-") as folder:
-        files = [Path(folder) / f"{number}.o" for number in range(len(inputs))]
+        files = [Path(folder) / _name_of(target) for _, target in inputs]
+        parts = Parts(inputs, files, linker)
         if len(inputs) > 1:
             with working_on(f"compiling {plural(len(inputs), 'part')}"):
                 for (program, _), file in zip(inputs, files, strict=True):
                     _compile(program, settings, file)
-        parts = Parts(files, linker)
-        if len(inputs) > 1:  # What is wrong with the command is an error once, not for each part.
+            # What is wrong with the command is an error once, not for each part.
             parts.linker(0).measure(files[0])
         yield parts
 
 
 def _compile(program: Input, settings: Settings, file: Path) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
     compilation = Compilation(llvm_tools.clang_path(), program.path, settings.options)
-    run_tool(compilation.command(file), _COMPILE_SECONDS)
+    try:
+        run_command(compilation.command(file), _COMPILE_SECONDS)
+    except CommandError as error:
+        raise BenchmarkInitError(f"{program.path} does not compile. {error.said}") from error

@@ -10,4 +10,4 @@ try:
     from absl import app as app
     from absl import flags as flags
 except ModuleNotFoundError as error:
-    raise ImportError(advice("absl"), name=error.name) from error
+    raise ImportError(advice("absl"), name=error.name) from None

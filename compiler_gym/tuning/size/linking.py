@@ -37,6 +37,8 @@ class Linker:
         libraries: Options for the linker at the end of the command of clang.
         before: Object files to link before it.
         after: Object files to link after it.
+        name: The relative path under which it is linked, since linker scripts may name files; empty
+            for its own path.
         region: The region of memory whose use is the size of the program; empty for all bytes that
             are loaded. It needs a command.
     """
@@ -45,6 +47,7 @@ class Linker:
     libraries: Sequence[str] = LIBRARIES
     before: tuple[Path, ...] = ()
     after: tuple[Path, ...] = ()
+    name: str = ""
     region: str = ""
 
     def link(self, object_file: Path, program: Path) -> None:
@@ -58,13 +61,8 @@ class Linker:
             LinkError: If linking fails. The text has advice.
         """
         done = self._run(object_file, program)
-        if done.returncode:
-            raise LinkError(self._failure(done, object_file, program))
-        if not program.is_file():
-            raise LinkError(
-                "The command of --link has not written the program, whose path is in $PROGRAM: add "
-                "-o $PROGRAM to it"
-            )
+        if done.returncode or not program.is_file():
+            raise LinkError(self._failure(done))
 
     def measure(self, object_file: Path) -> LinkedSize | MemoryUse:
         """Links an object file, and returns what the program uses of the region, or else its size.
@@ -73,7 +71,7 @@ class Linker:
             LinkError: If it cannot be linked for another reason than that it does not fit.
             ValueError: If the program is not ELF.
         """
-        return self._memory_use(object_file) if self.region else self.size(object_file)
+        return self.memory_use(object_file) if self.region else self.size(object_file)
 
     def size(self, object_file: Path) -> LinkedSize:
         """Links an object file, and returns the size of the program.
@@ -87,30 +85,47 @@ class Linker:
             self.link(object_file, program)
             return stripped_size(program)
 
-    def _memory_use(self, object_file: Path) -> MemoryUse:
+    def memory_use(self, object_file: Path) -> MemoryUse:
+        """Links an object file, and returns what the program uses of regions of memory.
+
+        Raises:
+            LinkError: If it cannot be linked for another reason than that it does not fit.
+        """
         with tempfile.TemporaryDirectory(prefix="compiler_gym-") as folder:
             program = Path(folder) / "program"
             done = self._run(object_file, program)
             is_linked = done.returncode == 0 and program.is_file()
-        if done.returncode and not is_about_space(done.stderr):
-            raise LinkError(self._failure(done, object_file, program))
-        return read_memory_use(self.region, done.stdout, is_linked)
+        if not is_linked and not is_about_space(done.stderr):
+            raise LinkError(self._failure(done))
+        return read_memory_use(self.region, f"{done.stdout}\n{done.stderr}", is_linked)
 
     def _run(self, object_file: Path, program: Path) -> subprocess.CompletedProcess[str]:
-        words = self._command([*self.before, object_file, *self.after], program)
-        environment = {**llvm_tools.command_environment(), "PROGRAM": str(program), "LC_ALL": "C"}
-        try:
-            return run_command(words, _LINK_SECONDS, env=environment, check=False)
-        except subprocess.TimeoutExpired:
-            raise LinkError(f"Linking takes more than {_LINK_SECONDS} s") from None
+        """Returns what the command did, without the names of temporary files in its messages."""
+        with tempfile.TemporaryDirectory(prefix="compiler_gym-") as folder:
+            named = object_file
+            if self.name:
+                named = Path(folder) / self.name
+                named.parent.mkdir(parents=True, exist_ok=True)
+                named.symlink_to(object_file.absolute())
+            words = self._command([*self.before, named, *self.after], program)
+            environment = llvm_tools.command_environment() | {"PROGRAM": str(program)}
+            environment["LC_ALL"] = "C"
+            try:
+                done = run_command(words, _LINK_SECONDS, env=environment, check=False)
+            except subprocess.TimeoutExpired:
+                raise LinkError(f"Linking takes more than {_LINK_SECONDS} s") from None
+        said = done.stderr.replace(str(named), "{}").replace(str(program), "$PROGRAM")
+        return subprocess.CompletedProcess(done.args, done.returncode, done.stdout, said)
 
-    def _failure(
-        self, done: subprocess.CompletedProcess[str], object_file: Path, program: Path
-    ) -> str:
-        """Returns why linking failed, with advice."""
-        said = done.stderr.strip()[-_MAX_CHARACTERS:]
-        # Hides the names of temporary files.
-        said = said.replace(str(object_file), "{}").replace(str(program), "$PROGRAM")
+    def _failure(self, done: subprocess.CompletedProcess[str]) -> str:
+        """Returns why there is no program, with advice."""
+        if done.returncode == 0:
+            return (
+                "The command of --link has not written the program, whose path is in $PROGRAM: add "
+                "-o $PROGRAM to it"
+            )
+        said = (done.stderr.strip() or done.stdout.strip())[-_MAX_CHARACTERS:]
+        said = said or "it printed no message"
         advice = ". Name a command that links it, as --link 'clang {} other.o -o $PROGRAM'"
         return (
             f"Linking failed with exit code {done.returncode}: {said}"

@@ -18,13 +18,18 @@ REPORT = "--print-memory-usage"
 
 # GNU ld prints a size in the largest unit that divides it, so nothing is rounded.
 _UNITS = {"B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
-_ROW = re.compile(r"^\s*(\S+):\s+(\d+) ([KMG]?B)\s+(\d+) ([KMG]?B)\b", re.M)
+_HEADING = re.compile(r"^Memory region +Used Size +Region Size.*$", re.M)
+_ROW = re.compile(r"^\s*(\S+):\s+(\d+) ([KMG]?B)\s+(\d+) ([KMG]?B)\s+[\d.]+%\s*$", re.M)
 
 _OVERFLOWS = re.compile(r"will not fit in region|overflowed by \d+ bytes")
-_HARMLESS = re.compile(
-    r"linker command failed|ld returned \d+ exit status|\b(?:warning|note)\b:?", re.IGNORECASE
+# What overflows may also overlap the next region, and fail assertions of the linker script.
+_OTHER_FAILURE = re.compile(
+    r"undefined|cannot|could not|unable|multiple definition|duplicate|unknown|no such|syntax",
+    re.IGNORECASE,
 )
+
 _LINKER = re.compile(r"(?:.*-)?ld(?:[.-].*)?")
+_COMPILER = re.compile(r"(?:.*-)?(?:clang|gcc|g\+\+|clang\+\+|cc|c\+\+)(?:-[\d.]+)?")
 _OPERATORS = frozenset("();<>|&")
 
 
@@ -88,15 +93,15 @@ class MemoryUse:
         return sum(each.used for each in self.regions)
 
     def describe(self) -> str:
-        """Says in a sentence whether the program fits into the region."""
+        """Says whether the program fits into the region, and into the others."""
         region = self.region
         used = f"{region.name}: {region.used} of {region.size} bytes used"
-        if region.overflow:
-            return f"{used}, {region.overflow} too many."
-        if not self.fits:
-            others = [each.name for each in self.regions if each.overflow]
-            return f"{used}, but {' and '.join(others) or 'the program'} does not fit."
-        return f"{used}, {region.size - region.used} left. The program fits, and links."
+        if self.fits:
+            return f"{used}, {region.size - region.used} left. The program fits, and links."
+        rest = f"{region.overflow} too many" if region.overflow else "which fits"
+        others = [each.name for each in self.regions if each.overflow and each is not region]
+        also = f" What is for {' and '.join(others)} does not fit." if others else ""
+        return f"{used}, {rest}.{also}"
 
 
 def region_rows(before: MemoryUse, after: MemoryUse) -> list[dict[str, Any]]:
@@ -110,7 +115,7 @@ def region_rows(before: MemoryUse, after: MemoryUse) -> list[dict[str, Any]]:
 def with_report(command: str) -> str:
     """Returns a command that links, so that it prints the use of regions.
 
-    A command that is not a single program with arguments stays as it is.
+    A command stays as it is unless it is a linker or a compiler with arguments.
     """
     if REPORT in command:
         return command
@@ -121,10 +126,12 @@ def with_report(command: str) -> str:
     except ValueError:
         return command
     is_simple = words and not any(set(word) <= _OPERATORS for word in words if word)
-    if not is_simple or any(mark in command for mark in ("\n", "`", "$(")):
+    if not is_simple or any(mark in command for mark in ("\n", "`", "$(", "#")):
         return command
-    is_linker = _LINKER.fullmatch(PurePath(words[0]).name)
-    return f"{command} {REPORT if is_linker else f'-Wl,{REPORT}'}"
+    program = PurePath(words[0]).name
+    if _LINKER.fullmatch(program):
+        return f"{command} {REPORT}"
+    return f"{command} -Wl,{REPORT}" if _COMPILER.fullmatch(program) else command
 
 
 def read_memory_use(name: str, printed: str, is_linked: bool) -> MemoryUse:
@@ -132,26 +139,32 @@ def read_memory_use(name: str, printed: str, is_linked: bool) -> MemoryUse:
 
     Args:
         name: The region that is to be used less.
-        printed: The output of the linker.
+        printed: What the linker prints.
         is_linked: True if it has written a program.
 
     Raises:
         LinkError: If there is no table or no such region. The text has advice.
     """
-    rows = _ROW.findall(printed)
-    regions = tuple(
-        MemoryRegion(name, int(used) * _UNITS[unit], int(size) * _UNITS[unit_of_size])
-        for name, used, unit, size, unit_of_size in rows
-    )
+    regions = _last_table(printed)
     if not regions:
         raise LinkError(
             f"The command of --link prints no use of memory regions: add -Wl,{REPORT} to what "
-            f"links, or {REPORT} to ld, and name the linker script with -T"
+            f"links, or {REPORT} to ld, with a linker script that has MEMORY"
         )
     if name not in (each.name for each in regions):
         names = " and ".join(each.name for each in regions)
         raise LinkError(f"The linker script has no region {name}: it has {names}")
     return MemoryUse(name, regions, is_linked)
+
+
+def _last_table(printed: str) -> tuple[MemoryRegion, ...]:
+    """Returns the regions of the last program that is linked."""
+    _, *tables = _HEADING.split(printed)
+    rows = _ROW.findall(tables[-1]) if tables else []
+    return tuple(
+        MemoryRegion(name, int(used) * _UNITS[unit], int(size) * _UNITS[unit_of_size])
+        for name, used, unit, size, unit_of_size in rows
+    )
 
 
 def is_about_space(messages: str) -> bool:
@@ -160,7 +173,5 @@ def is_about_space(messages: str) -> bool:
     Args:
         messages: Its error messages.
     """
-    lines = [line for line in messages.splitlines() if line.strip()]
-    return any(map(_OVERFLOWS.search, lines)) and all(
-        _OVERFLOWS.search(line) or _HARMLESS.search(line) for line in lines
-    )
+    lines = [line for line in messages.splitlines() if "warning:" not in line]
+    return any(map(_OVERFLOWS.search, lines)) and not any(map(_OTHER_FAILURE.search, lines))

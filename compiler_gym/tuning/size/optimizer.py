@@ -231,6 +231,7 @@ class Optimizer:
             with_costs,
         )
         self.leading = self.best
+        self._end_if_enough()
         self.evaluator.restore(self.best)
         if self.best is not before:
             self._note()

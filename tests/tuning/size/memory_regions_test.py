@@ -36,6 +36,10 @@ SECTIONS {{
   .bss : {{ *(.bss*) }} > RAM
 }}
 """
+BY_NAME = """\
+MEMORY {{ FLASH (rx) : ORIGIN = 0, LENGTH = 1K  FAST (rx) : ORIGIN = 4K, LENGTH = 1K }}
+SECTIONS {{ .fast : {{ *made/fast.o(.text*) }} > FAST .text : {{ *(.text*) }} > FLASH }}
+"""
 SOURCE = """
 int table[8] = {1, 2, 3};
 int zeros[16];
@@ -54,9 +58,15 @@ def test_nothing_is_rounded():
     assert use.fits and not replace(use, is_linked=False).fits
 
 
+def test_the_last_program_counts():
+    printed = f"flash: 12 KB 64 KB\n{TABLE.replace('8380', '9000')}done\n{TABLE}flash: 1 KB 2 KB\n"
+    use = read_memory_use("FLASH", printed, is_linked=True)
+    assert (use.region.used, len(use.regions)) == (8380, 3)
+
+
 def test_a_program_has_to_fit_into_the_other_regions_too():
     use = MemoryUse("FLASH", (MemoryRegion("FLASH", 9, 9), MemoryRegion("RAM", 7, 4)), True)
-    assert use.guarded == 3 and not use.fits and "RAM does not fit" in use.describe()
+    assert use.guarded == 3 and not use.fits and "What is for RAM does not fit" in use.describe()
     assert "5 too many" in replace(use, regions=(MemoryRegion("FLASH", 9, 4),)).describe()
 
 
@@ -68,6 +78,10 @@ def test_a_program_has_to_fit_into_the_other_regions_too():
         ("ld.lld-22 a.o -o $PROGRAM", " --print-memory-usage"),
         ("ld a.o --print-memory-usage", ""),
         ("cd build && ld a.o", ""),
+        ("nice ld.lld-22 a.o", ""),
+        ("LANG=C ld a.o", ""),
+        ("./link.sh a.o -o $PROGRAM", ""),
+        ("ld a.o -o $PROGRAM # the firmware", ""),
         ("make OBJECTS=$(echo a.o)", ""),
         ("clang 'a.o", ""),
     ],
@@ -88,7 +102,15 @@ OVERFLOW_OF_GNU = (
 )
 
 
-@pytest.mark.parametrize("messages", [OVERFLOW_OF_LLD, OVERFLOW_OF_GNU])
+# Into the region behind it, and with an assertion of the script.
+OVERLAP = (
+    "ld.lld: error: section .text load address range overlaps with .config\n"
+    ">>> .text range is [0x8000000, 0x80004CB]\n"
+    "ld.lld: error: flash is full\n"
+)
+
+
+@pytest.mark.parametrize("messages", [OVERFLOW_OF_LLD, OVERFLOW_OF_GNU, OVERFLOW_OF_LLD + OVERLAP])
 def test_an_overflow_is_no_other_failure(messages):
     assert is_about_space(messages)
     assert not is_about_space(messages + "main.c:(.text+0x4): undefined reference to `f'\n")
@@ -138,3 +160,19 @@ def test_errors_of_the_command(firmware):
         replace(linker, command=f"cd . && {linker.command}", region="FLASH").measure(made)
     with pytest.raises(LinkError, match=re.escape("nothing.o")):
         replace(linker, command=f"{linker.command} nothing.o").measure(made)
+    fitting, _ = firmware(*LINKERS["LLD"], flash="1K", ram="1K")
+    for command in (
+        "true {}",
+        f"{fitting.command} -o /dev/null",
+        f"{linker.command} missing.o | cat",
+    ):
+        with pytest.raises(LinkError, match="has not written the program"):
+            replace(linker, command=command).measure(made)
+
+
+def test_linker_scripts_find_object_files_by_their_names(firmware, tmp_path):
+    linker, made = firmware(*LINKERS["LLD"], flash="1K", ram="1K")
+    (tmp_path / "firmware.ld").write_text(BY_NAME.format())
+    linker = replace(linker, command=f"{linker.command} --discard-all", region="FAST")
+    assert linker.measure(made).region.used == 0
+    assert replace(linker, name="made/fast.o").measure(made).region.used > 0

@@ -10,9 +10,7 @@ import typer
 from compiler_gym.cli.console import messages, print_line, working_on
 from compiler_gym.cli.options import PROGRAM_HELP, complete_program, program_uri
 from compiler_gym.explorer.limits import PUBLIC_NAME_HELP
-from compiler_gym.util.optional_packages import require
-
-_PACKAGES = ("fastapi", "uvicorn", "websockets")
+from compiler_gym.util.optional_packages import EXTRAS, require
 
 
 def explore(
@@ -49,7 +47,7 @@ def explore(
       compiler-gym explore sha256 --port 8080 --no-browser
       compiler-gym explore --public --public-name example.org --port 8080
     """  # noqa: D301
-    for name in _PACKAGES:
+    for name in EXTRAS["explorer"]:
         require(name)
     # Not above: these packages are optional.
     from compiler_gym.explorer.limits import LOCAL, PUBLIC

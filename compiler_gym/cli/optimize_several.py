@@ -24,8 +24,8 @@ from compiler_gym.cli.optimize_speed import (
 )
 from compiler_gym.cli.options import program_file, program_uri
 from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets, get_llvm_datasets
-from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.tuning.size.compilation import Compilation
+from compiler_gym.tuning.size.evaluator import compile_source
 from compiler_gym.tuning.size.html_report import write_html
 from compiler_gym.tuning.size.inputs import Input, known_program
 from compiler_gym.tuning.size.linking import Linker, merge_program
@@ -35,11 +35,8 @@ from compiler_gym.tuning.size.objective import Objective
 from compiler_gym.tuning.size.product import write_script
 from compiler_gym.tuning.speed.workload import SlowdownLimit
 from compiler_gym.util import llvm_tools
-from compiler_gym.util.commands import CommandError, run_command
 from compiler_gym.util.interrupts import INTERRUPTED
 from compiler_gym.util.shell_format import plural
-
-_COMPILE_SECONDS = 3600
 
 AnyProduct = TypeVar("AnyProduct", bound=Product)
 
@@ -414,8 +411,4 @@ def parts_of_program(inputs: Sequence[tuple[Input, Path]], settings: Settings) -
 
 def _compile(program: Input, settings: Settings, file: Path) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
-    compilation = Compilation(llvm_tools.clang_path(), program.path, settings.options)
-    try:
-        run_command(compilation.command(file), _COMPILE_SECONDS)
-    except CommandError as error:
-        raise BenchmarkInitError(f"{program.path} does not compile. {error.said}") from error
+    compile_source(Compilation(llvm_tools.clang_path(), program.path, settings.options), file)

@@ -15,6 +15,7 @@ from typing_extensions import Self
 
 from compiler_gym.errors import ServiceError
 from compiler_gym.errors.service_errors import BLAME_NO_ACTION
+from compiler_gym.util.deadline import TIMEOUT
 
 # ``compiler-gym shell --help`` does not wait for them.
 if TYPE_CHECKING:
@@ -36,8 +37,6 @@ BASELINES: dict[Objective, str] = {
 """The prefix of the observations of each objective's baselines, which end in O0, O3 and Oz."""
 
 INSTRUCTIONS = COSTS["instructions"]
-
-_SECONDS = 300.0
 
 _Env = TypeVar("_Env", bound="CompilerEnv")
 _Key = TypeVar("_Key")
@@ -62,7 +61,7 @@ def apply_actions(
     env: "CompilerEnv",
     actions: Sequence[int],
     observations: Iterable[str] = (),
-    seconds: float = _SECONDS,
+    seconds: float = TIMEOUT,
 ) -> tuple[list[Any], float | None, bool, dict[str, Any]]:
     """Applies actions in one step, and returns the result of it.
 
@@ -86,7 +85,7 @@ def apply_actions(
 def fork_at(
     env: _Env,
     actions: Sequence[int] = (),
-    seconds: float = _SECONDS,
+    seconds: float = TIMEOUT,
     action_space: str | None = None,
 ) -> _Env:
     """Returns a fork of an environment, whose episode begins again with other actions.
@@ -162,7 +161,7 @@ class Branch(Generic[_Env]):
         has_ended: True if the last step was the natural end of the episode.
     """
 
-    def __init__(self, env: _Env, seconds: float = _SECONDS):
+    def __init__(self, env: _Env, seconds: float = TIMEOUT):
         self.env = env
         self.benchmark: Benchmark | None = env.benchmark if env.in_episode else None
         self.steps: list[Step] = []
@@ -194,7 +193,7 @@ class Branch(Generic[_Env]):
         self.steps = []
         self.has_ended = False
 
-    def step(self, action: int, name: str, seconds: float = _SECONDS) -> Step:
+    def step(self, action: int, name: str, seconds: float = TIMEOUT) -> Step:
         """Makes a step. If the session is lost, once more in another one.
 
         Args:

@@ -15,6 +15,7 @@ from compiler_gym.errors.nearest_names import several_names, unknown_name
 from compiler_gym.service.proto import Event
 from compiler_gym.service.session.session_manager import SessionManager
 from compiler_gym.spaces import DefaultRewardFromObservation, Reward
+from compiler_gym.util.deadline import TIMEOUT
 from compiler_gym.util.random_state import shallow_copy
 from compiler_gym.views import ObservationSpaceSpec, ObservationView, RewardView
 from compiler_gym.views.observation import RawStep
@@ -169,8 +170,6 @@ def _copy(value: Any, memo: dict[int, Any]) -> Any:
     return copy.deepcopy(value, memo)
 
 
-_OBSERVATION_SECONDS = 300
-
 _SEVERAL_OBSERVATIONS = (
     "; try env.step(action, observation_spaces=[...]), or a wrapper that observes "
     "env.observation[name] for each"
@@ -202,7 +201,7 @@ def make_observer(sessions: SessionManager) -> RawStep:
         plan = StepPlan(observation_spaces, (), {})
         deadline = sessions.step_deadline
         try:
-            seconds = _OBSERVATION_SECONDS if deadline is None else deadline.left()
+            seconds = TIMEOUT if deadline is None else deadline.left()
             reply = sessions.step(actions, plan.indices, seconds)
         except (ServiceError, TimeoutError) as error:
             if sessions.is_lost_by(error):
@@ -219,7 +218,7 @@ def _explained(error: TimeoutError, spaces: Sequence[ObservationSpaceSpec]) -> T
     names = ", ".join(f"env.observation[{space.id!r}]" for space in spaces)
     return TimeoutError(
         f"{error}. This was for the reward, in the time limit of its step. {names} after a reset "
-        f"has {_OBSERVATION_SECONDS} s, and a baseline that was computed is kept"
+        f"has {TIMEOUT:g} s, and a baseline that was computed is kept"
     )
 
 

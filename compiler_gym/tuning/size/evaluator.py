@@ -143,6 +143,19 @@ class Remarks:
     object: ObjectFile | None = None
 
 
+def compile_source(compilation: Compilation, path: Path) -> subprocess.CompletedProcess[str]:
+    """Compiles a source without a change to an object file. Returns what clang said.
+
+    Raises:
+        BenchmarkInitError: If it does not compile. The text says why.
+    """
+    try:
+        return run_command(compilation.command(path), timeout=_SOURCE_LIMIT_SECONDS)
+    except CommandError as error:
+        source = compilation.source
+        raise BenchmarkInitError(f"{source} does not compile. {error.said}") from error
+
+
 class Evaluator:
     """Evaluates changes of one compilation. Use it in a ``with`` block, which ends its processes.
 
@@ -243,11 +256,7 @@ class Evaluator:
     def _compile_source(self) -> Path:
         path = self._folder / "source.o"
         start = time.monotonic()
-        try:
-            done = run_command(self.compilation.command(path), timeout=_SOURCE_LIMIT_SECONDS)
-        except CommandError as error:
-            source = self.compilation.source
-            raise BenchmarkInitError(f"{source} does not compile. {error.said}") from error
+        done = compile_source(self.compilation, path)
         self.messages, self.seconds = done.stderr, time.monotonic() - start
         return path
 

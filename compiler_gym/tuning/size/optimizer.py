@@ -155,7 +155,6 @@ class Optimizer:
         self._advice = advice
         self._is_unmarked = is_unmarked
         self._ranking = ranking
-        self._is_too_large = False
         self._untried_options: tuple[Change, ...] = ()
         self._untried_adjustments: list[LocalMove] = []
         self.watch = watch
@@ -182,8 +181,6 @@ class Optimizer:
         self.baseline = self.best = self.leading = self.evaluator.evaluate_source()
         self._note()
         self.watch(self)
-        before = self.baseline.linked
-        self._is_too_large = isinstance(before, MemoryUse) and not before.fits
         why = self._why_wrong(self.best)
         if why:
             raise ValueError(f"What clang makes without any change fails the check, too: {why}")
@@ -231,7 +228,6 @@ class Optimizer:
             with_costs,
         )
         self.leading = self.best
-        self._end_if_enough()
         self.evaluator.restore(self.best)
         if self.best is not before:
             self._note()
@@ -279,9 +275,9 @@ class Optimizer:
 
     def _end_if_enough(self) -> None:
         """Ends the search as soon as a program fits that did not."""
-        found = self.leading.linked
-        fits = isinstance(found, MemoryUse) and found.fits
-        self.evaluator.budget.is_enough = self._is_too_large and fits
+        before, found = self.baseline.linked, self.leading.linked
+        if isinstance(before, MemoryUse) and isinstance(found, MemoryUse):
+            self.evaluator.budget.is_enough = found.fits and not before.fits
 
     def _note(self) -> None:
         budget = self.evaluator.budget

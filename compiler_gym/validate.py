@@ -3,7 +3,8 @@
 import logging
 import random
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import closing
+from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from compiler_gym.compiler_env_state import CompilerEnvState
 from compiler_gym.envs.thread_environments import ThreadEnvironments
 from compiler_gym.errors import ServiceError, ValidationError
 from compiler_gym.util.processors import processors
+from compiler_gym.util.thread_pool import stream_in_threads
 from compiler_gym.validation_result import ValidationResult
 
 if TYPE_CHECKING:
@@ -61,13 +63,11 @@ def _validate_states(
     if not inorder:
         random.Random().shuffle(states)  # The global generator belongs to the user.
     environments = ThreadEnvironments(make_env)
-    executor = ThreadPoolExecutor(max(min(count, len(states)), 1), "validate")
+    validate = partial(_validate, environments)
     try:
-        pending = [executor.submit(_validate, environments, state) for state in states]
-        for future in pending if inorder else as_completed(pending):
-            yield future.result()
+        with closing(stream_in_threads(validate, states, count, in_order=inorder)) as results:
+            yield from results
     finally:
-        executor.shutdown(cancel_futures=True)
         environments.close()
 
 

@@ -1,12 +1,12 @@
 import random
 import threading
-from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 
 import pytest
 
 from compiler_gym.compiler_env_state import CompilerEnvState
 from compiler_gym.errors import ServiceError
+from compiler_gym.util.thread_pool import end_calls
 from compiler_gym.validate import validate_states
 from compiler_gym.validation_result import ValidationResult
 from tests.processes import wait_until
@@ -156,13 +156,13 @@ def test_abandoned(make_env, monkeypatch):
     """Those under way are waited for, and no others are begun."""
     begun, closing = threading.Semaphore(10), threading.Event()
 
-    class Executor(ThreadPoolExecutor):
-        def shutdown(self, wait=True, *, cancel_futures=False):
-            super().shutdown(wait=False, cancel_futures=cancel_futures)
-            closing.set()
-            super().shutdown(wait)
+    def end(futures, owner):
+        for future in futures:
+            future.cancel()
+        closing.set()
+        end_calls(futures, owner)
 
-    monkeypatch.setattr("compiler_gym.validate.ThreadPoolExecutor", Executor)
+    monkeypatch.setattr("compiler_gym.util.thread_pool.end_calls", end)
     make_env.meanwhile = lambda state: begun.acquire(blocking=False) or closing.wait()
     results = validate_states(make_env, states(1000), nproc=2)
     assert len(list(islice(results, 3))) == 3

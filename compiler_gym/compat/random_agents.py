@@ -16,6 +16,7 @@ from compiler_gym.envs.compiler_env import CompilerEnv
 from compiler_gym.util.processors import processors
 from compiler_gym.util.runfiles_path import create_user_logs_dir
 from compiler_gym.util.tabulate import tabulate
+from compiler_gym.util.thread_pool import submit
 from compiler_gym.util.timer import humanize_duration
 
 logger = logging.getLogger(__name__)
@@ -193,7 +194,7 @@ def _run_workers(
     stop = threading.Event()
     with ThreadPoolExecutor(count, "random_search") as executor:
         try:
-            jobs = [executor.submit(_work, make_env, found, stop) for _ in range(count)]
+            jobs = [submit(executor, _work, make_env, found, stop) for _ in range(count)]
             ended, _ = wait(jobs, timeout=total_runtime, return_when=FIRST_EXCEPTION)
         except KeyboardInterrupt:
             logger.info("The search was interrupted")

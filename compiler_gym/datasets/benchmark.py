@@ -4,10 +4,8 @@ import copy
 import hashlib
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import suppress
-from contextvars import copy_context
-from functools import total_ordering
+from contextlib import closing, suppress
+from functools import partial, total_ordering
 from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -19,7 +17,7 @@ from compiler_gym.datasets.uri import BenchmarkUri, uri_of_file
 from compiler_gym.errors import ValidationError
 from compiler_gym.service.proto import Benchmark as BenchmarkProto
 from compiler_gym.service.proto import File
-from compiler_gym.util.processors import processors
+from compiler_gym.util.thread_pool import stream_in_threads
 
 #: A function that yields the errors of the program that an environment has compiled. Its argument
 #: is an environment of the kind that it supports, or None. The callback owns the environment, and
@@ -270,18 +268,10 @@ class Benchmark:
         callbacks = self.validation_callbacks()
         if not callbacks:
             return
-        executor = ThreadPoolExecutor(min(len(callbacks), processors()), "validate")
-        fork_lock = Lock()
-        try:
-            # Each call has the caller's choices, such as that of the compiler's version.
-            pending = [
-                executor.submit(copy_context().run, _run, callback, env, fork_lock)
-                for callback in callbacks
-            ]
-            for future in as_completed(pending):
-                yield from future.result()
-        finally:
-            executor.shutdown(cancel_futures=True)
+        run = partial(_run, env=env, fork_lock=Lock())
+        with closing(stream_in_threads(run, callbacks, in_order=False)) as found:
+            for errors in found:
+                yield from errors
 
     def __str__(self) -> str:
         return str(self.uri)

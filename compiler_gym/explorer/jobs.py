@@ -1,11 +1,10 @@
 """Rankings, searches and analyses of causes, which give results one after the other."""
 
-import queue
 import random
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from typing import Literal
 
 from compiler_gym.envs.llvm.llvm_env import LlvmEnv
@@ -22,6 +21,7 @@ from compiler_gym.tuning.policies.policy import (
     features_of,
     mutate,
 )
+from compiler_gym.util.thread_pool import stream_in_threads
 
 _WORKERS = 2
 _SECONDS_BETWEEN_POINTS = 0.25
@@ -72,32 +72,24 @@ def rank(
     if bench.space_of(request.actions) != "PassesAll":
         raise ExplorerError("input", "expected a branch of passes, got the branch of a level")
     cost = COSTS[request.objective]
-    rows: queue.SimpleQueue[messages.RankRow] = queue.SimpleQueue()
     with bench.fork(request.program, request.actions) as start:
         # Forks inherit what is known about functions that they do not change.
         before = int(start.observation[cost])
         lock = threading.Lock()
 
-        def try_action(name: str) -> None:
+        def try_action(name: str) -> messages.RankRow | None:
             if control.is_stopped:
-                return
+                return None
             with lock:
                 env = start.fork()
             with env:
-                rows.put(_try(bench, env, name, cost, before))
+                return _try(bench, env, name, cost, before)
 
         names = bench.action_space.names
-        with ThreadPoolExecutor(_WORKERS) as pool:
-            jobs = [pool.submit(try_action, name) for name in names]
-            try:
-                for job in jobs:
-                    job.result()
-                    while not rows.empty():
-                        yield rows.get()
-            finally:
-                control.stop()
-    while not rows.empty():
-        yield rows.get()
+        with closing(stream_in_threads(try_action, names, _WORKERS, in_order=False)) as rows:
+            for row in rows:
+                if row is not None:
+                    yield row
 
 
 def _try(bench: Workbench, env: LlvmEnv, name: str, cost: str, before: int) -> messages.RankRow:

@@ -9,6 +9,7 @@ import subprocess
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -34,16 +35,10 @@ _CXX_LIBRARY = re.compile(
     r"fatal error: '\w+' file not found|(unable to find library|cannot find) -lstdc\+\+"
 )
 
-# By a token for each running program: how to kill it, and its owner.
-_running: dict[object, tuple[Callable[[], None], object]] = {}
+# By a token for each running program: how to kill it, and its owners.
+_running: dict[object, tuple[Callable[[], None], tuple[object, ...]]] = {}
 _running_lock = threading.Lock()
-
-
-class _Thread(threading.local):
-    owner: object = None
-
-
-_thread = _Thread()
+_owners: ContextVar[tuple[object, ...]] = ContextVar("_owners", default=())
 
 
 class CommandError(subprocess.CalledProcessError):
@@ -114,7 +109,7 @@ def killable(kill: Callable[[], None]) -> Iterator[None]:
     """
     token = object()
     with _running_lock:
-        _running[token] = kill, _thread.owner
+        _running[token] = kill, _owners.get()
     try:
         yield
     finally:
@@ -124,36 +119,31 @@ def killable(kill: Callable[[], None]) -> Iterator[None]:
 
 @contextmanager
 def commands_of(owner: object) -> Iterator[None]:
-    """Assigns the programs that this thread starts in the ``with`` block to an owner.
+    """Assigns the programs that are started in the ``with`` block to one more owner.
 
     Args:
         owner: Any object, for :func:`kill_running_commands`.
     """
-    former, _thread.owner = _thread.owner, owner
+    token = _owners.set((*_owners.get(), owner))
     try:
         yield
     finally:
-        _thread.owner = former
-
-
-def owner_of_commands() -> object:
-    """Returns the owner of the programs that this thread starts; None if there is none."""
-    return _thread.owner
+        _owners.reset(token)
 
 
 def kill_running_commands(owner: object = None) -> None:
     """Kills all programs of :func:`Popen` in all threads, with their child processes.
 
     Args:
-        owner: The owner of the programs, see :func:`commands_of`; None for all.
+        owner: One of the owners of the programs, see :func:`commands_of`; None for all.
 
     Programs with threads need this at their end, because Ctrl-C only reaches the main thread.
     Another thread sees the end of its command, and may start the next one: call this until all
     threads have ended.
     """
     with _running_lock:
-        for kill, of in _running.values():
-            if owner is None or of is owner:
+        for kill, owners in _running.values():
+            if owner is None or any(each is owner for each in owners):
                 kill()
 
 

@@ -123,7 +123,7 @@ def test_every_callback_has_a_fork(benchmark, env):
 
 
 def test_callbacks_run_in_parallel(benchmark, monkeypatch):
-    monkeypatch.setattr("compiler_gym.datasets.benchmark.processors", lambda: 2)
+    monkeypatch.setattr("compiler_gym.util.thread_pool.processors", lambda: 2)
     barrier = threading.Barrier(2, timeout=100)
     for _ in range(2):
         benchmark.add_validation_callback(lambda env: barrier.wait() and None)
@@ -141,7 +141,7 @@ def test_exception_of_callback(benchmark, env):
 
 
 def test_validation_may_be_abandoned(benchmark, env, monkeypatch):
-    monkeypatch.setattr("compiler_gym.datasets.benchmark.processors", lambda: 1)
+    monkeypatch.setattr("compiler_gym.util.thread_pool.processors", lambda: 1)
     for _ in range(50):
         benchmark.add_validation_callback(lambda env: [ValidationError(type="wrong")])
     errors = benchmark.ivalidate(env)

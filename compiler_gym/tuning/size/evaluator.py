@@ -23,7 +23,7 @@ from compiler_gym.tuning.size.trial_linking import LinkedSize, LinkError, TrialL
 from compiler_gym.util import llvm_tools
 from compiler_gym.util.commands import CommandError, commands_of, run_command
 from compiler_gym.util.started_programs import run_started
-from compiler_gym.util.thread_pool import end_calls
+from compiler_gym.util.thread_pool import end_calls, submit
 
 if TYPE_CHECKING:
     from compiler_gym.tuning.size.linking import Linker
@@ -359,7 +359,7 @@ class Evaluator:
         unknown = (each for each in dict.fromkeys(changes) if each not in self._known)
         new = [each for each in unknown if not self._is_refused(each)]
         new = new[: self.budget.evaluations_left(len(new))]
-        futures = [self._pool.submit(self._evaluate, each, self._next_path()) for each in new]
+        futures = [submit(self._pool, self._evaluate, each, self._next_path()) for each in new]
         try:
             for change, future in zip(new, futures, strict=True):
                 evaluation, is_made = future.result()

@@ -68,6 +68,7 @@ class TestKilledService:
         kill_service(env)
         with pytest.raises(ServiceIsClosed):
             env.fork()
+        assert not env.in_episode
         assert env.reset() == "hello"
 
     def test_forks_recover_each_on_its_own(self, env):

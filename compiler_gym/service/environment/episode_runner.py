@@ -7,7 +7,7 @@ from typing import Any
 
 from compiler_gym.datasets import Benchmark
 from compiler_gym.envs.running_step import FinishedStep, RunningStep
-from compiler_gym.errors import ServiceError, SessionLost
+from compiler_gym.errors import ServiceError, ServiceOSError, SessionLost
 from compiler_gym.errors.service_errors import LOSSES
 from compiler_gym.service.environment.action_spaces import ActionSpaces
 from compiler_gym.service.environment.episode import Episode, replay_episode
@@ -345,6 +345,12 @@ class EpisodeRunner:
             except NotImplementedError:  # The service cannot fork sessions.
                 clone()._repeat_alone(self.episode)
                 return
+            except ServiceError as error:
+                # A service without resources for another session keeps this one.
+                is_lost = self.sessions.is_lost_by(error) and not isinstance(error, ServiceOSError)
+                if is_lost and not self.is_recovering:  # Else a step recovers the episode.
+                    self.sessions.abandon(error)
+                raise
         try:
             clone().sessions.session = forked
         except BaseException:

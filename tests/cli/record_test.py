@@ -2,6 +2,7 @@
 
 import json
 
+from compiler_gym.distributed.recorded_env import RecordedEnv
 from compiler_gym.distributed.rows import fingerprint, read_table, trajectories
 from tests.processes import descendants
 
@@ -19,6 +20,13 @@ def test_random_episodes(run, program_c, environment):
         assert len(row["sizes"]) == len(row["observation_Autophase"]) == 5
         assert row["sizes"] == [each[51] for each in row["observation_Autophase"]]
         assert row["error"] is None and row["end"] is None
+    # The table is an environment, too.
+    env = RecordedEnv(environment / "recorded")
+    for row in table:
+        env.reset(options={"program": row["program"]})
+        steps = [env.step(env.action_names.index(name)) for name in row["actions"]]
+        assert [reward for _, reward, *_ in steps] == row["rewards"]
+        assert [observed.tolist() for observed, *_ in steps] == row["observation_Autophase"][1:]
     # Asked again, nothing is played; asked for more, only that is.
     before = fingerprint(environment / "recorded")
     assert "\n0 played" in run(*words).stdout

@@ -35,15 +35,15 @@ using DescriptorFunction = std::function<Status(int descriptor, std::string& out
 
 constexpr int kLastCode = StatusCode::UNAUTHENTICATED;
 
-// The memory limit for a kernel's allocations, beyond the memory in use already.
-constexpr rlim_t kMaxBytes = rlim_t{4} << 30;
-
 Status systemError(const std::string& what) {
   return {StatusCode::RESOURCE_EXHAUSTED,
           "Cannot " + what + ": " + std::generic_category().message(errno)};
 }
 
 #ifndef COMPILER_GYM_SANITIZER  // Those reserve more than any limit.
+// The memory limit for a kernel's allocations, beyond the memory in use already.
+constexpr rlim_t kMaxBytes = rlim_t{4} << 30;
+
 /// The writable memory that this process has already.
 rlim_t inheritedBytes() {
   std::ifstream file("/proc/self/statm");

@@ -18,7 +18,8 @@ from typing_extensions import override
 from compiler_gym.distributed.rows import Trajectory, trajectories
 from compiler_gym.errors.nearest_names import unknown_name
 
-_DONE = "done"
+#: The end of an episode that was done.
+DONE = "done"
 _NOT_RECORDED = "NotRecorded"
 
 _Numbers = Mapping[str, int]
@@ -59,10 +60,10 @@ def _states_of(episode: Trajectory, observation: str | None) -> list[_State]:
     Raises:
         ValueError: If an observation is not numbers.
     """
-    observed = _observed(episode, observation)
+    values = observed(episode, observation)
     rewards = [0.0, *episode.rewards]
-    sizes: Sequence[int | None] = episode.sizes or [None] * len(observed)
-    return [*map(_State, observed, rewards, sizes)]
+    sizes: Sequence[int | None] = episode.sizes or [None] * len(values)
+    return [*map(_State, values, rewards, sizes)]
 
 
 def _add(first: _State, states: Sequence[_State], episode: Trajectory, numbers: _Numbers) -> None:
@@ -86,7 +87,7 @@ def _add(first: _State, states: Sequence[_State], episode: Trajectory, numbers: 
                 f"expected the same results of the same actions, got others for {episode.program} "
                 f"in episode {episode.episode}; a reward of time cannot be played again"
             )
-    if episode.end == _DONE:
+    if episode.end == DONE:
         here.is_end = True
     elif episode.end is not None and episode.failed_action is not None:
         here.failures[numbers[episode.failed_action]] = episode.end
@@ -111,6 +112,7 @@ class RecordedEnv(gymnasium.Env[Any, Any]):
 
     Attributes:
         action_names: The names of the actions.
+        observation_name: The name of the observation; None if there is none.
         programs: The URIs of the programs, sorted.
 
     Raises:
@@ -133,15 +135,15 @@ class RecordedEnv(gymnasium.Env[Any, Any]):
         numbers = {name: number for number, name in enumerate(self.action_names)}
         if missing := [name for name in recorded if name not in numbers]:
             raise unknown_name("action", missing[0], self.action_names)
-        observation = _observation_of(episodes, observation)
+        self.observation_name = _observation_of(episodes, observation)
         self._first: dict[str, _State] = {}
         shapes: dict[tuple[int, ...], None] = {}
         for each in sorted(episodes, key=lambda episode: episode.episode):
-            states = _states_of(each, observation)
+            states = _states_of(each, self.observation_name)
             shapes |= dict.fromkeys(state.observation.shape for state in states)
             _add(self._first.setdefault(each.program, states[0]), states, each, numbers)
         if len(shapes) > 1:
-            raise ValueError(f"expected observations of one length, got {observation}")
+            raise ValueError(f"expected observations of one length, got {self.observation_name}")
         self.programs = sorted(self._first)
         self.action_space = spaces.Discrete(len(self.action_names))
         self.observation_space = _space_like(self._first[self.programs[0]].observation)
@@ -248,14 +250,18 @@ def _observation_of(episodes: Sequence[Trajectory], name: str | None) -> str | N
     return name
 
 
-def _observed(episode: Trajectory, name: str | None) -> Sequence[Any]:
-    """Returns the observations of an episode as arrays of one dimension.
+def observed(episode: Trajectory, name: str | None) -> Sequence[Any]:
+    """Returns the observations of an episode as arrays of one dimension, int64 or float64.
+
+    Args:
+        episode: The episode.
+        name: The name of the observation; None for arrays of shape ``(0,)``.
 
     Raises:
         ValueError: If they are not numbers.
     """
     if name is None:
-        return [np.zeros(0, dtype=np.float32)] * (len(episode.actions) + 1)
+        return [np.zeros(0)] * (len(episode.actions) + 1)
     values = [np.atleast_1d(np.asarray(each)) for each in episode.observations[name]]
     if any(each.dtype.kind not in "iuf" for each in values):
         raise ValueError(f"expected an observation of numbers, got {name}")

@@ -16,6 +16,7 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
     "search": ("nevergrad", "optuna"),
     "statistics": ("scipy",),
     "huggingface": ("datasets",),
+    "minari": ("minari", "h5py"),
     "explorer": ("fastapi", "uvicorn", "websockets"),
     "openenv": ("openenv",),
     "mcp": ("fastmcp",),

@@ -1,12 +1,14 @@
-"""Recorded episodes that are played without a compiler."""
+"""Recorded episodes that are played without a compiler, or become datasets of Minari."""
 
 import gymnasium
+import minari
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
+from compiler_gym.distributed.minari_dataset import from_minari, to_minari
 from compiler_gym.distributed.recorded_env import RecordedEnv
-from compiler_gym.distributed.rows import RowWriter, encode, schema_of
+from compiler_gym.distributed.rows import RowWriter, encode, fingerprint, schema_of
 from compiler_gym.spaces import Box, Sequence
 
 SPACES = {"Vector": Box(0, 9, shape=(2,), dtype=np.int64), "Text": Sequence("Text", dtype=str)}
@@ -127,3 +129,36 @@ def test_no_table(tmp_path):
 
 def test_the_interface_is_that_of_gymnasium(table):
     check_env(RecordedEnv(table(row("xyz"), row("y")), "Vector"), skip_render_check=True)
+
+
+@pytest.fixture
+def datasets(tmp_path, monkeypatch):
+    """A folder for the datasets of Minari."""
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path / "datasets"))
+
+
+@pytest.mark.filterwarnings("ignore:`(author|code_permalink)")
+def test_minari_and_back(table, datasets, tmp_path):
+    spaces = {"Vector": SPACES["Vector"]}
+    rows = [row("xyx"), row("xz", end="done"), row("", end="E", failed_action="y")]
+    with RowWriter(tmp_path / "table", schema_of(spaces)) as writer:
+        for each in rows:
+            del each["observation_Text"]
+            writer.write(encode(each, schema_of(spaces)))
+    dataset = to_minari(tmp_path / "table", "llvm/test-v0", author_email="ada@example.com")
+    first, second = dataset.iterate_episodes()
+    assert first.actions.tolist() == [0, 1, 0]
+    assert first.rewards.tolist() == [1, 0, 1]
+    assert first.observations.tolist() == [[0, 0], [1, 1], [2, 1], [3, 2]]
+    assert first.truncations.tolist() == [False, False, True]
+    assert second.terminations.tolist() == [False, True]
+    assert not first.terminations.any() and not second.truncations.any()
+    from_minari(minari.load_dataset("llvm/test-v0"), tmp_path / "again")
+    with RowWriter(tmp_path / "again", schema_of(spaces)) as writer:
+        writer.write(encode(rows[2], schema_of(spaces)))  # It has no action.
+    assert fingerprint(tmp_path / "again") == fingerprint(tmp_path / "table")
+
+
+def test_no_episode_for_minari(table, datasets):
+    with pytest.raises(ValueError, match="an episode with actions"):
+        to_minari(table(row("", end="E", failed_action="y")), "llvm/test-v0", "Vector")

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import shutil
 import subprocess
 from collections import Counter
@@ -23,6 +24,7 @@ from compiler_gym.cli.linked_files import (
     worse_files,
 )
 from compiler_gym.cli.lock_file import Entry, Key, LockFile
+from compiler_gym.cli.probes import is_of_probe
 from compiler_gym.cli.project_build import run_build, started, why_check_fails
 from compiler_gym.cli.relinking import links_of
 from compiler_gym.cli.unit_searches import Begun, UnitSearches
@@ -85,7 +87,8 @@ class BuildTree:
             self.units.append(unit)
             shutil.copyfile(unit.output, self._copy(unit, {}))
         self.units.sort(key=lambda unit: (-unit.code, unit.key, unit.output))
-        self.made = files_since(roots_of({note["folder"] for note in read}), since)
+        made = files_since(roots_of({note["folder"] for note in read}), since)
+        self.made = [path for path in made if not is_of_probe(os.path.relpath(path))]
         files = elf_files(self.made)
         self.linked = measured(files.linked)
         self._copies = shared_groups(files.objects)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from compiler_gym.cli.kept_objects import files_below
+from compiler_gym.cli.probes import is_of_probe
 from compiler_gym.errors.nearest_names import did_you_mean
 from compiler_gym.tuning.size.elf_sizes import (
     ARCHIVE,
@@ -23,11 +24,9 @@ _OBJECT, _CORE = 1, 4  # Types of ELF files.
 
 _DEBUGGING = (".debug", ".dbg")  # Suffixes of files with debugging information alone.
 
-# What build systems compile to learn about compilers, what they write before they rename it, and
-# folders of version control.
+# What build systems write before they rename it, and folders of version control.
 _TEMPORARY = re.compile(
-    r"(^|/)(\.git|\.hg|\.svn|CMakeTmp|CMakeScratch|CompilerId\w+|meson-private|conftest[^/]*)(/|$)"
-    r"|(~|\.tmp|\.temp|\.swp|\.dwo|\.dwp)$|(^|/)\.#"
+    r"(^|/)(\.git|\.hg|\.svn)(/|$)|(~|\.tmp|\.temp|\.swp|\.dwo|\.dwp)$|(^|/)\.#"
 )
 
 _LINKED = "program or shared library", "programs and shared libraries"
@@ -182,7 +181,7 @@ def _kind(path: Path, name: str) -> tuple[str, str]:
         path: The file.
         name: Its path in the folder of the build.
     """
-    if _TEMPORARY.search(name):
+    if _TEMPORARY.search(name) or is_of_probe(name):
         return _TEMPORARIES
     try:
         with path.open("rb") as file:

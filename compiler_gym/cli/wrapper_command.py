@@ -1,7 +1,6 @@
 """The commands of clang whose object files ``compiler-gym-cc`` makes smaller."""
 
 import os
-import re
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing_extensions import override
 
 from compiler_gym.cli import wrapper_settings as settings
+from compiler_gym.cli.probes import is_of_probe
 from compiler_gym.tuning.size.compilation import NO_CHANGE, Change, Compilation
 from compiler_gym.util import llvm_tools
 from compiler_gym.util.clang_driver import (
@@ -43,11 +43,6 @@ _SPECIAL_CODE = (
 )
 # With these, paths or the output have another meaning.
 _OTHER_FILES = ("-working-directory", "-fno-temp-file")
-
-# The probes of build systems; those of zlib's own configure have the number of its process.
-_PROBES = re.compile(
-    r"conftest|CMakeScratch|CMakeTmp|CompilerIdC|cmTC_|meson-private|\bztest\d+\.c$"
-)
 
 # Options that change the command in ways that its words do not show.
 _ARGUMENT_FILES = ("@", "--config")
@@ -294,7 +289,7 @@ def _why_not_searched(job: Job) -> str:
     source = job.inputs[0].path
     if once := [each for each in (source, *job.read_files) if not _is_readable(each)]:
         return f"{once[0]} may be read once"
-    if _PROBES.search(source):
+    if is_of_probe(source):
         return "probe of a build system"
     if job.output == "-" or _is_special(Path.cwd() / job.output):
         return "the output is not a file"

@@ -97,8 +97,11 @@ def test_no_linked_file_becomes_larger(run, folder):
         )
         path.unlink()
     (folder / "main.c").rename(folder / "main.cc")
+    # CMake links such a program to learn about the compiler.
+    probe = "CMakeFiles/3.25.1/CMakeDetermineCompilerABI_C.bin"
     (folder / "Makefile").write_text(
         "program: $(patsubst %.cc,%.o,$(wildcard *.cc))\n\t$(CXX) $^ -o $@\n"
+        f"\tmkdir -p {os.path.dirname(probe)} && cp program {probe}\n"
         "%.o: %.cc\n\t$(CXX) -Oz -c $< -o $@\n"
     )
     words = ("--evaluations", "2", "--jobs", "2", "--drop-weak-symbols", "--json")

@@ -30,6 +30,8 @@ more_packages=(
 )
 # For tests of code for aarch64.
 more_packages+=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross libstdc++6-arm64-cross qemu-user)
+# For tests of build systems.
+more_packages+=(ccache meson ninja-build sccache)
 # For tests of the explorer's page.
 more_packages+=(chromium)
 # For mlir-v0, which older ones are left out of.

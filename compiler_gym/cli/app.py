@@ -119,6 +119,9 @@ GROUPS = {
         "build": CommandSource(
             "build", "build", "Build a project with smaller object files, and check it."
         ),
+        "integrate": CommandSource(
+            "integrate", "integrate", "Make a build system use compiler-gym-cc."
+        ),
         "lock": CommandSource("lock", "lock_app", "Verify, update, explain or compare lock files."),
         "size-diff": CommandSource(
             "size_diff", "size_diff", "Compare the sizes of two builds, as a gate for changes."

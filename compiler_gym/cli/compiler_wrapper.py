@@ -34,7 +34,7 @@ from compiler_gym.cli.wrapper_command import (
     only_compiles,
 )
 from compiler_gym.cli.wrapper_log import log
-from compiler_gym.cli.wrapper_settings import RECORD, SETTINGS, WrongSettingError
+from compiler_gym.cli.wrapper_settings import CACHE_KEY, RECORD, SETTINGS, WrongSettingError
 from compiler_gym.errors.nearest_names import UnknownNameError
 from compiler_gym.util import llvm_tools
 from compiler_gym.util.clang_driver import WRITING_VARIABLES
@@ -86,6 +86,11 @@ def main(driver: str, words: Sequence[str]) -> int:
         check_names(os.environ)
         words = settings.take_own_words(words)
         os.environ.update(json.loads(os.environ.pop(SETTINGS, "{}")))
+        if CACHE_KEY in words:
+            from compiler_gym.cli.smaller_object import cache_key
+
+            print(cache_key(clang))
+            return 0
         is_recorded = bool(os.environ.get(RECORD))
         command = command_for_size(clang, words, has_own_level=is_recorded)
         if settings.limits().excludes(Path(command.source)):

@@ -20,10 +20,14 @@ from compiler_gym.cli.kept_objects import Found, KeptObjects, digest_of
 from compiler_gym.cli.wrapper_command import UnitCommand, UnitCompilation
 from compiler_gym.cli.wrapper_log import log
 from compiler_gym.cli.wrapper_settings import (
+    EXCLUDE_FROM,
     FROZEN,
     LOCK,
+    LOG,
     POLICY,
+    RECORD,
     REGALLOC,
+    SOLE,
     WrongSettingError,
 )
 from compiler_gym.tuning.size.compilation import (
@@ -34,6 +38,7 @@ from compiler_gym.tuning.size.compilation import (
 )
 from compiler_gym.util import llvm_tools
 from compiler_gym.util.commands import CommandError, JobSlots, run_command
+from compiler_gym.util.environment_variables import PREFIX
 from compiler_gym.util.processors import processors
 from compiler_gym.util.runfiles_path import cache_path
 
@@ -276,17 +281,10 @@ def _made(unit: Unit) -> tuple[Path, Found | None]:
 
 def _key(unit: Unit) -> str:
     """Returns a cache key: a hash of everything that the object file depends on."""
-    from compiler_gym.tuning.size.shipped import shipped_digest
-
     command = unit.command
-    status = command.clang.resolve().stat()
-    plugin = llvm_tools.own_passes_path()
     policy = os.environ.get(POLICY, "")
     facts = (
-        compiler_gym.__version__,
-        shipped_digest(),
-        *(str(command.clang), str(status.st_mtime_ns), str(status.st_size)),
-        digest_of(plugin) if plugin else "",
+        *_facts_of_tools(command.clang),
         settings.objective(),
         str(settings.with_experimental()),
         str(settings.may_drop_weak()),
@@ -301,6 +299,38 @@ def _key(unit: Unit) -> str:
     key = hashlib.sha256(os.fsencode("\0".join(facts)))
     key.update(unit.bitcode.read_bytes())
     return key.hexdigest()[:40]
+
+
+def _facts_of_tools(clang: Path) -> list[str]:
+    """Returns what object files depend on, besides the source and the settings."""
+    from compiler_gym.tuning.size.shipped import shipped_digest
+
+    status = clang.resolve().stat()
+    plugin = llvm_tools.own_passes_path()
+    return [
+        *(compiler_gym.__version__, shipped_digest()),
+        *(str(clang), str(status.st_mtime_ns), str(status.st_size)),
+        digest_of(plugin) if plugin else "",
+    ]
+
+
+def cache_key(clang: Path) -> str:
+    """Returns a digest of what object files depend on, besides the command and the source.
+
+    It is for caches that other programs have. All settings count, also those that :func:`_key`
+    does not have, such as the number of evaluations. Empty with a lock file and while a build is
+    recorded, since the compiler has to run then.
+    """
+    if any(os.environ.get(name) for name in (LOCK, FROZEN, RECORD)):
+        return ""
+    facts = _facts_of_tools(clang)
+    for name, value in sorted(os.environ.items()):
+        if name.startswith(PREFIX) and name not in (LOG, f"{PREFIX}CACHE"):
+            facts += [name, value]
+            if name in (EXCLUDE_FROM, POLICY, SOLE):
+                paths = map(Path, value.removeprefix(REGALLOC).split(os.pathsep))
+                facts += [digest_of(each) if each.is_file() else "" for each in paths]
+    return hashlib.sha256(os.fsencode("\0".join(facts))).hexdigest()
 
 
 def _search(unit: Unit, refused: set[str], evaluations: int, seconds: float) -> tuple[Path, Found]:

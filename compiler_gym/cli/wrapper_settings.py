@@ -28,6 +28,9 @@ EXCLUDE, EXCLUDE_FROM, WITHOUT, MAX_STACK_GROWTH = (
 SETTINGS = PREFIX + "BUILD"
 """An environment variable with others as a JSON object, which makefiles do not replace."""
 
+CACHE_KEY = "--cache-key"
+"""An argument that prints a digest of the settings and the compiler, for caches of object files."""
+
 REGALLOC = "regalloc="
 """The beginning of a policy that is a file with decisions of the register allocator."""
 

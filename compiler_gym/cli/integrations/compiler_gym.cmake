@@ -1,0 +1,10 @@
+# CMake: a toolchain file. It makes object files of -Os and -Oz smaller.
+#
+#   cmake -B build --toolchain compiler_gym.cmake -DCMAKE_BUILD_TYPE=MinSizeRel
+#   cmake --build build
+#
+# CMake looks for the compilers on the PATH when it configures a new build folder, and keeps their
+# paths. If the project has a toolchain file, include this one at its end. A target is set there:
+# set(CMAKE_C_COMPILER_TARGET aarch64-linux-gnu).
+set(CMAKE_C_COMPILER compiler-gym-cc)
+set(CMAKE_CXX_COMPILER compiler-gym-c++)

@@ -82,7 +82,7 @@ def project(environment, monkeypatch):
     for name, text in _FILES.items():
         (folder / name).write_text(text)
     monkeypatch.chdir(folder)
-    for name, value in (("EVALUATIONS", "2"), ("OBJECTIVE", "text"), ("LOG", f"{environment}/log")):
+    for name, value in (("EVALUATIONS", "1"), ("OBJECTIVE", "text"), ("LOG", f"{environment}/log")):
         monkeypatch.setenv(f"COMPILER_GYM_{name}", value)
     return folder
 
@@ -199,7 +199,7 @@ def test_bazel(run, path, environment, monkeypatch):
         check("bazel-bin/program", *_OF_BAZEL)
         shell(commands[-1])
         assert len(log("search")) == 2
-        shell("export COMPILER_GYM_EVALUATIONS=1", commands[-1])
+        shell("export COMPILER_GYM_EVALUATIONS=0", commands[-1])
         assert len(log("search")) == 4
     finally:
         shell("bazel shutdown")
@@ -243,7 +243,7 @@ def check_cache(*build: str) -> None:
     assert len(log("search")) == 2 and not log("kept")
     assert contents() == made and len(made) == 2
     # With another setting, and with a lock file, the compiler runs.
-    shell("export COMPILER_GYM_EVALUATIONS=1", *build)
+    shell("export COMPILER_GYM_EVALUATIONS=0", *build)
     assert len(log("kept")) == 2
     shell("export COMPILER_GYM_EVALUATIONS=0", 'export COMPILER_GYM_LOCK="$PWD/lock"', *build)
     assert len(log("clang", "no entry in the lock file")) == 2

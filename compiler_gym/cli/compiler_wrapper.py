@@ -35,6 +35,7 @@ from compiler_gym.cli.wrapper_command import (
 )
 from compiler_gym.cli.wrapper_log import log
 from compiler_gym.cli.wrapper_settings import CACHE_KEY, RECORD, SETTINGS, WrongSettingError
+from compiler_gym.errors import EnvironmentNotSupported
 from compiler_gym.errors.nearest_names import UnknownNameError
 from compiler_gym.util import llvm_tools
 from compiler_gym.util.clang_driver import WRITING_VARIABLES
@@ -82,6 +83,8 @@ def main(driver: str, words: Sequence[str]) -> int:
         Its exit code; the negative number of the signal that has ended it, if one has.
     """
     clang = llvm_tools.tool_path(driver)
+    if [*words] == [settings.PRINT_FLAGS]:
+        return _print_flags()
     try:
         check_names(os.environ)
         words = settings.take_own_words(words)
@@ -92,6 +95,8 @@ def main(driver: str, words: Sequence[str]) -> int:
             print(cache_key(clang))
             return 0
         is_recorded = bool(os.environ.get(RECORD))
+        if settings.one_run() == "1" and not is_recorded:
+            _run_once(clang, words)
         command = command_for_size(clang, words, has_own_level=is_recorded)
         if settings.limits().excludes(Path(command.source)):
             raise NotForSizeError(f"{settings.EXCLUDE} has the source", command.words)
@@ -107,10 +112,40 @@ def main(driver: str, words: Sequence[str]) -> int:
     if os.environ.get(RECORD) and not only_compiles(words):
         _write_note(_note(driver, words))
     log("clang", note=f"{note}: {shlex.join(words)}")
+    _become(clang, words)
+
+
+def _print_flags() -> int:
+    """Prints the options with which one run of clang makes smaller code. Returns the exit code."""
+    from compiler_gym.tuning.size.one_run import one_run_options
+
+    try:
+        print(shlex.join(one_run_options()))
+    except EnvironmentNotSupported as error:
+        sys.stderr.write(f"compiler-gym: {error}\n")
+        return 1
+    return 0
+
+
+def _run_once(clang: Path, words: Sequence[str]) -> NoReturn:
+    """Runs clang once with the plugin that makes its code smaller."""
+    from compiler_gym.tuning.size.one_run import description, one_run_options
+
+    try:
+        words, note = [*words, *one_run_options()], description()
+    except EnvironmentNotSupported as error:
+        sys.stderr.write(f"compiler-gym: warning: {error}\n")
+        note = "no plugin"
+    log("one run", note=f"{note}: {shlex.join(words)}")
+    _become(clang, words)
+
+
+def _become(program: Path, words: Sequence[str]) -> NoReturn:
+    """Replaces this program by another one."""
     sys.stderr.flush()
     for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them.
         signal.signal(number, signal.SIG_DFL)
-    os.execv(clang, [str(clang), *words])
+    os.execv(program, [str(program), *words])
 
 
 def _compile(driver: str, command: UnitCommand) -> int:

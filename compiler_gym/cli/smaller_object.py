@@ -144,6 +144,8 @@ def smaller_object(unit: Unit) -> Path:
     if is_probe(unit.plain):
         log("clang", output=unit.command.output, note=f"less than {_WORTH_BYTES} bytes of code")
         return unit.plain
+    if settings.one_run() == settings.VERIFY:
+        return _verified(unit)
     if os.environ.get(LOCK) or os.environ.get(FROZEN):
         return _locked(unit)
     return _made(unit)[0]
@@ -154,6 +156,21 @@ def is_probe(path: Path) -> bool:
     from compiler_gym.tuning.size.object_file import read_object
 
     return read_object(path).text < _WORTH_BYTES
+
+
+def _verified(unit: Unit) -> Path:
+    """Returns the smaller one of the object file of clang and that of one run with the plugin."""
+    from compiler_gym.tuning.size.objective import Objective
+    from compiler_gym.tuning.size.one_run import description, one_run_options
+
+    command, path = unit.command, unit.folder / "one_run.o"
+    run_command([*unit.compilation.command(path), *one_run_options()])
+    objective = Objective(settings.objective())
+    before, after = (
+        objective.size_of_sections(objective.read(each)) for each in (unit.plain, path)
+    )
+    log("one run", before, after, output=command.output, note=description(command.architecture))
+    return path if after < before else unit.plain
 
 
 def _allocated(unit: Unit, policy: Path) -> Path:

@@ -153,6 +153,12 @@ class UnitCommand:
         return [*([wanted] if wanted else []), *kept]
 
     @property
+    def architecture(self) -> str:
+        """The architecture of the target, as the triple names it."""
+        triples = (option[1] for option in self.job.options if option[0] == "-triple")
+        return next(triples, "").partition("-")[0]
+
+    @property
     def is_for_libraries(self) -> bool:
         """True if the code is for shared libraries."""
         return "-pic-level" in self.job.words and "-pic-is-pie" not in self.job.words

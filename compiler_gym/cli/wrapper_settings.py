@@ -20,6 +20,7 @@ EVALUATIONS, BUDGET, OBJECTIVE, EXPERIMENTAL, POLICY, LEVEL = (
 LOG, LOCK, FROZEN, RECORD = (PREFIX + name for name in ("LOG", "LOCK", "FROZEN", "RECORD"))
 MEMORY, DROP_WEAK_SYMBOLS = PREFIX + "MEMORY", PREFIX + "DROP_WEAK_SYMBOLS"
 SOLE = PREFIX + "SOLE"
+ONE_RUN = PREFIX + "ONE_RUN"
 EXCLUDE, EXCLUDE_FROM, WITHOUT, MAX_STACK_GROWTH = (
     PREFIX + name for name in ("EXCLUDE", "EXCLUDE_FROM", "WITHOUT", "MAX_STACK_GROWTH")
 )
@@ -37,6 +38,13 @@ REGALLOC = "regalloc="
 LEVELS = ("-Os", "-Oz")
 """The levels of optimisation for size."""
 
+PRINT_FLAGS = "--print-one-run-flags"
+"""The argument that prints the options of clang for one run."""
+
+VERIFY = "verify"
+"""The value of ``COMPILER_GYM_ONE_RUN`` that keeps the smaller result of two runs of clang."""
+
+_OF_SEARCHES = (LOCK, FROZEN, POLICY, EXCLUDE, EXCLUDE_FROM, WITHOUT)
 _DEFAULT_EVALUATIONS = 40
 _UNIT_OBJECTIVES = ("all", "text", "instructions")
 _WHOLE = ", for which see `compiler-gym optimize --objective {}`"
@@ -73,6 +81,10 @@ def take_own_words(words: Sequence[str]) -> list[str]:
             os.environ[POLICY] = policy
         elif word == "--frozen":
             os.environ[FROZEN] = "1"
+        elif word == "--one-run":
+            os.environ[ONE_RUN] = "1"
+        elif word == f"--one-run={VERIFY}":
+            os.environ[ONE_RUN] = VERIFY
         else:
             kept.append(word)
     return kept
@@ -205,6 +217,26 @@ def advice() -> "Advice | None":
         return Policy.load(os.environ[POLICY]).sequences_for
     except (OSError, ValueError) as error:
         raise WrongSettingError(f"{POLICY}: {error}") from error
+
+
+def one_run() -> str:
+    """Returns ``"1"`` to run clang once with the plugin, ``"verify"`` to keep the smaller result.
+
+    Empty for a search.
+
+    Raises:
+        WrongSettingError: If the variable has another value, or with settings of a search.
+    """
+    wanted = os.environ.get(ONE_RUN) or "0"
+    if wanted not in ("0", "1", VERIFY):
+        raise WrongSettingError(f"{ONE_RUN} is {wanted!r}; expected 0, 1 or {VERIFY}")
+    if wanted == "0":
+        return ""
+    if others := [name for name in _OF_SEARCHES if os.environ.get(name)]:
+        raise WrongSettingError(
+            f"expected {ONE_RUN} or {others[0]}, got both: only searches use the latter"
+        )
+    return wanted
 
 
 def lock_path() -> Path:

@@ -26,7 +26,7 @@ KNOWN = frozenset(UNIT_SETTINGS) | frozenset(
         *("DATASET_MIRROR", "DEBUG", "DIRECT_CHANNEL", "SERVICE_ARGS", "SHOW_OUTPUT"),
         *("INST2VEC_VOCABULARY", "IR2VEC_VOCABULARY", "LLVM"),
         # compiler-gym-cc.
-        *("FROZEN", "LEVEL", "LOCK", "LOG"),
+        *("FROZEN", "LEVEL", "LOCK", "LOG", "ONE_RUN"),
         *("EXCLUDE", "EXCLUDE_FROM", "MAX_STACK_GROWTH", "WITHOUT"),
         # Set by compiler-gym build for compiler-gym-cc.
         *("BUILD", "RECORD", "SOLE"),

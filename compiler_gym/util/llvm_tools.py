@@ -39,6 +39,7 @@ _COMPANION = "compiler_gym_clang"
 _CONFIGURATION = re.compile(r"^Configuration file: (.*/c-library)/clang\.cfg$", re.MULTILINE)
 
 OWN_PASSES_FILE = "compiler_gym-llvm-passes.so"
+ONE_RUN_FILE = "compiler_gym-oz.so"
 
 _DEBIAN_ROOT = Path("/usr/lib")
 _VERSION_TIMEOUT_SECONDS = 60
@@ -182,6 +183,14 @@ def own_passes_path() -> Path | None:
     None in a source tree in which it has not been built.
     """
     return find_service_file(OWN_PASSES_FILE)
+
+
+def one_run_path() -> Path | None:
+    """Returns the plugin that makes one run of ``clang -Oz`` smaller, for clang of the same LLVM.
+
+    None in a source tree in which it has not been built.
+    """
+    return find_service_file(ONE_RUN_FILE)
 
 
 def tool_path(name: str) -> Path:

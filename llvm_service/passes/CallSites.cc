@@ -75,4 +75,21 @@ std::vector<size_t> openCallSites(Module& module, TargetInfo targetOf) {
   return numbers;
 }
 
+int64_t constantsOf(const CallBase& call) {
+  return llvm::count_if(call.args(),
+                        [](const llvm::Use& it) { return llvm::isa<llvm::Constant>(it); });
+}
+
+int64_t otherUsesOf(const Function& function) {
+  return llvm::count_if(function.uses(), [](const llvm::Use& use) {
+    const auto* call = llvm::dyn_cast<CallBase>(use.getUser());
+    return call == nullptr || !call->isCallee(&use);
+  });
+}
+
+void decideCall(CallBase& call, bool inlined) {
+  call.removeFnAttr(inlined ? Attribute::NoInline : Attribute::AlwaysInline);
+  call.addFnAttr(inlined ? Attribute::AlwaysInline : Attribute::NoInline);
+}
+
 }  // namespace compiler_gym::llvm_service

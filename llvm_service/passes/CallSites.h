@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "llvm/ADT/DenseSet.h"
@@ -30,5 +31,14 @@ using TargetInfo = llvm::function_ref<const llvm::TargetTransformInfo&(llvm::Fun
 /// themselves, directly or through others, and neither the program nor the target forbids or
 /// demands it.
 std::vector<size_t> openCallSites(llvm::Module& module, TargetInfo targetOf);
+
+/// The number of arguments of a call that are constants.
+int64_t constantsOf(const llvm::CallBase& call);
+
+/// The number of uses of a function that are not direct calls of it.
+int64_t otherUsesOf(const llvm::Function& function);
+
+/// Decides whether a call is inlined, by its attributes.
+void decideCall(llvm::CallBase& call, bool inlined);
 
 }  // namespace compiler_gym::llvm_service

@@ -29,19 +29,6 @@ using llvm::ModulePassManager;
 using llvm::PreservedAnalyses;
 using llvm::StringRef;
 
-int64_t constantsOf(const CallBase& call) {
-  return llvm::count_if(call.args(),
-                        [](const llvm::Use& it) { return llvm::isa<llvm::Constant>(it); });
-}
-
-// Returns the uses of a function that are not direct calls of it.
-int64_t otherUsesOf(const Function& function) {
-  return llvm::count_if(function.uses(), [](const llvm::Use& use) {
-    const auto* call = llvm::dyn_cast<CallBase>(use.getUser());
-    return call == nullptr || !call->isCallee(&use);
-  });
-}
-
 llvm::json::Object describe(size_t index, const CallBase& call) {
   const Function& callee = *call.getCalledFunction();
   return llvm::json::Object{{"index", static_cast<int64_t>(index)},
@@ -101,8 +88,7 @@ struct SetCallSites : llvm::PassInfoMixin<SetCallSites> {
         continue;
       }
       if (!traits.permits(*calls[index])) continue;
-      calls[index]->removeFnAttr(inlined ? Attribute::NoInline : Attribute::AlwaysInline);
-      calls[index]->addFnAttr(inlined ? Attribute::AlwaysInline : Attribute::NoInline);
+      decideCall(*calls[index], inlined);
     }
     return PreservedAnalyses::none();
   }

@@ -132,23 +132,36 @@ class FunctionSettings : public llvm::OptPassGate {
 
   // Returns false if there is no such option, or if it is also set elsewhere.
   bool set(StringRef name, StringRef value, StringRef function) {
-    const bool isCommon = common_.find(name) != common_.end();
-    if (!isCommon && isUsed(name)) {
+    leave();
+    const auto common = common_.find(name);
+    const bool isCommon = common != common_.end();
+    if ((!isCommon && isUsed(name)) || !setOption(name, value)) {
       return false;
     }
-    const bool isKnown = setOption(name, value);
-    if (isKnown && !isCommon) {
+    if (isCommon) {
+      setOption(name, common->second);
+    } else {
       resetOption(name);
-    } else if (isKnown) {
-      setOption(name, common_[name]);
     }
     functions_[function].options[name] = value.str();
-    return isKnown;
+    return true;
   }
 
   bool setCommon(StringRef name, StringRef value) {
+    if (isUsed(name) || !setOption(name, value)) {
+      return false;
+    }
     common_[name] = value.str();
-    return !isUsed(name) && setOption(name, value);
+    return true;
+  }
+
+  void clear() {
+    leave();
+    for (const auto& option : common_) {
+      resetOption(option.first());
+    }
+    common_.clear();
+    functions_.clear();
   }
 
  private:
@@ -212,8 +225,7 @@ struct SetFunctions : llvm::PassInfoMixin<SetFunctions> {
   PreservedAnalyses run(Module& module, ModuleAnalysisManager& /*analyses*/) {
     llvm::LLVMContext& context = module.getContext();
     for (const std::string& text : common) {
-      const auto [name, value] = StringRef(text).ltrim('-').split('=');
-      if (!functionSettings().setCommon(name, value)) {
+      if (!adjustAllFunctions(text)) {
         refuse(context, text);
       }
     }
@@ -222,30 +234,15 @@ struct SetFunctions : llvm::PassInfoMixin<SetFunctions> {
     for (const auto& [index, text] : settings) {
       if (index >= functions.size()) {
         context.emitError("There is no function " + llvm::Twine(index) + " in " + module.getName());
-      } else if (traits.of(*functions[index]).permits(text)) {
-        set(*functions[index], text);
+      } else if (traits.of(*functions[index]).permits(text) &&
+                 !adjustFunction(*functions[index], text)) {
+        refuse(context, text);
       }
     }
-    context.setOptPassGate(functionSettings());
     return PreservedAnalyses::none();
   }
 
  private:
-  static void set(Function& function, StringRef text) {
-    const auto [name, value] = text.ltrim('-').split('=');
-    if (text.starts_with("-")) {
-      if (!functionSettings().set(name, value, function.getName())) {
-        refuse(function.getContext(), text);
-      }
-    } else if (text.contains('=')) {
-      if (!function.hasFnAttribute(llvm::Attribute::OptimizeNone)) {
-        function.addFnAttr(name, value);
-      }
-    } else {
-      functionSettings().skip(text, function.getName());
-    }
-  }
-
   static void refuse(llvm::LLVMContext& context, StringRef text) {
     context.emitError("There is no option " + text +
                       " of LLVM, its value is wrong, or it is set for the whole program, too");
@@ -309,7 +306,35 @@ const Function* functionOf(const llvm::Any& unit) {
   return nullptr;
 }
 
-// Installs the query of passes on IR, which differs from that of the code generator.
+}  // namespace
+
+bool adjustFunction(Function& function, StringRef text) {
+  const auto [name, value] = text.ltrim('-').split('=');
+  const bool isOption = text.starts_with("-");
+  if (!isOption && text.contains('=')) {
+    if (!function.hasFnAttribute(llvm::Attribute::OptimizeNone)) {
+      function.addFnAttr(name, value);
+    }
+    return true;
+  }
+  if (isOption && !functionSettings().set(name, value, function.getName())) {
+    return false;
+  }
+  if (!isOption) {
+    functionSettings().skip(text, function.getName());
+  }
+  function.getContext().setOptPassGate(functionSettings());
+  return true;
+}
+
+bool adjustAllFunctions(StringRef option) {
+  const auto [name, value] = option.ltrim('-').split('=');
+  return functionSettings().setCommon(name, value);
+}
+
+void clearFunctionSettings() { functionSettings().clear(); }
+
+// Passes of the code generator ask the context instead.
 void askBeforePasses(llvm::PassBuilder& passBuilder) {
   llvm::PassInstrumentationCallbacks* callbacks = passBuilder.getPassInstrumentationCallbacks();
   if (callbacks == nullptr) {
@@ -327,8 +352,6 @@ void askBeforePasses(llvm::PassBuilder& passBuilder) {
         return functionSettings().enter(function->getName(), pass) && !isInRest;
       });
 }
-
-}  // namespace
 
 void registerFunctionSettings(llvm::PassBuilder& passBuilder) {
   byName<ModulePassManager>("list-functions", addTo<ListFunctions, ModulePassManager>)(passBuilder);

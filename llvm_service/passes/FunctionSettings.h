@@ -1,6 +1,9 @@
 #pragma once
 
+#include "llvm/ADT/StringRef.h"
+
 namespace llvm {
+class Function;
 class PassBuilder;
 }  // namespace llvm
 
@@ -19,5 +22,23 @@ namespace compiler_gym::llvm_service {
 /// - `skip-rest` leaves out all passes on IR that would come later, and that LLVM can do without,
 ///   except for `tailcallelim` and the passes on recursive or excluded functions.
 void registerFunctionSettings(llvm::PassBuilder& passBuilder);
+
+/// Adjusts a function, as `set-functions` does. The precondition is not checked.
+///
+/// @return false if there is no such option, its value is wrong, or it is set for the whole
+/// program,
+///     too. Nothing is changed then.
+bool adjustFunction(llvm::Function& function, llvm::StringRef text);
+
+/// Sets an option for all functions that do not set it themselves, as `set-functions` does.
+///
+/// @return as adjustFunction().
+bool adjustAllFunctions(llvm::StringRef option);
+
+/// Forgets all adjustments by options and passes, since the next module has other functions.
+void clearFunctionSettings();
+
+/// Lets the passes on IR ask for adjustments.
+void askBeforePasses(llvm::PassBuilder& passBuilder);
 
 }  // namespace compiler_gym::llvm_service

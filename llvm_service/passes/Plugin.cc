@@ -1,16 +1,15 @@
 // The passes of this project as a plugin: `opt -load-pass-plugin=compiler_gym-llvm-passes.so`, or
 // `clang -fpass-plugin=compiler_gym-llvm-passes.so`.
-#include "llvm-c/Core.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/Error.h"
-#include "llvm_service/LlvmCompatibility.h"
 #include "llvm_service/passes/CompilerTools.h"
 #include "llvm_service/passes/FunctionSettings.h"
 #include "llvm_service/passes/FunctionTraits.h"
 #include "llvm_service/passes/InlineDecisions.h"
 #include "llvm_service/passes/Loops.h"
 #include "llvm_service/passes/OwnPass.h"
+#include "llvm_service/passes/PluginInfo.h"
 #include "llvm_service/passes/WeakSymbols.h"
 
 namespace {
@@ -21,14 +20,6 @@ using llvm::PassBuilder;
 // clang accepts the option if it has loaded the plugin with `-Xclang -load -Xclang FILE`, too.
 llvm::cl::opt<std::string> firstPasses(
     "first-passes", llvm::cl::desc("Passes to run before those of a level of optimisation"));
-
-// Compares versions, which the loader does not do, as the plugin is not linked with LLVM.
-bool isLoadedByItsOwnLlvm() {
-  unsigned major = 0;
-  unsigned minor = 0;
-  LLVMGetVersion(&major, &minor, /*Patch=*/nullptr);
-  return major == LLVM_VERSION_MAJOR && minor == LLVM_VERSION_MINOR;
-}
 
 void addFirstPasses(PassBuilder& passBuilder, ModulePassManager& manager) {
   if (firstPasses.empty()) {
@@ -57,11 +48,5 @@ void registerAll(PassBuilder& passBuilder) {
 }  // namespace
 
 extern "C" llvm::PassPluginLibraryInfo LLVM_ATTRIBUTE_WEAK llvmGetPassPluginInfo() {
-  llvm::PassPluginLibraryInfo info = {};
-  // LLVM refuses a plugin of version 0 and names it.
-  info.APIVersion = isLoadedByItsOwnLlvm() ? LLVM_PLUGIN_API_VERSION : 0;
-  info.PluginName = "compiler_gym-llvm-passes";
-  info.PluginVersion = LLVM_VERSION_STRING;
-  info.RegisterPassBuilderCallbacks = registerAll;
-  return info;
+  return compiler_gym::llvm_service::pluginInfo("compiler_gym-llvm-passes", registerAll);
 }

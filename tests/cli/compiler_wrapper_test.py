@@ -20,6 +20,7 @@ from compiler_gym.tuning.size.compilation import (
 )
 from compiler_gym.tuning.size.image import read_image
 from compiler_gym.tuning.size.object_file import read_object, read_with_instructions
+from compiler_gym.tuning.size.one_run import one_run_options
 from compiler_gym.tuning.size.trial_linking import trial_linker
 from compiler_gym.util import llvm_tools
 from compiler_gym.util.commands import served_slots
@@ -91,6 +92,42 @@ def test_units_become_smaller_once(folder):
     (folder / "limit.h").write_text("#define LIMIT 99\n")
     compile_smaller("-Oz", "-c", "unit.c", "-o", "unit.o")
     assert len(log()) == 2 and (folder / "unit.o").read_bytes() != contents
+
+
+def test_one_run_has_the_plugin(folder, monkeypatch):
+    flags = compile_smaller("--print-one-run-flags").stdout.split()
+    assert flags == one_run_options()
+    clang("-Oz", *flags, "-c", "unit.c", "-o", "clang.o")
+    compile_smaller("--one-run", "-Oz", "-c", "unit.c", "-o", "unit.o")
+    assert (folder / "unit.o").read_bytes() == (folder / "clang.o").read_bytes()
+    ((kind, *_, note),) = all_lines()
+    assert kind == "one run" and note.startswith("models for x86_64: -Oz -c unit.c")
+    # No search: its settings would have no effect.
+    monkeypatch.setenv("COMPILER_GYM_WITHOUT", "calls")
+    done = compile_smaller("--one-run", "-Oz", "-c", "unit.c", check=False)
+    assert done.returncode == 1
+    assert "expected COMPILER_GYM_ONE_RUN or COMPILER_GYM_WITHOUT, got both" in done.stderr
+
+
+@pytest.mark.parametrize("objective", ["all", "text"])
+def test_smaller_one_of_two_runs_is_kept(folder, monkeypatch, objective):
+    monkeypatch.setenv("COMPILER_GYM_OBJECTIVE", objective)
+    clang("-Oz", "-c", "unit.c", "-o", "clang.o")
+    compile_smaller("--one-run=verify", "-Oz", "-c", "unit.c", "-o", "unit.o")
+    ((kind, before, after, *_, name, note),) = all_lines()
+    assert (kind, name) == ("one run", "unit.o") and note.startswith("model for x86_64: ")
+    sizes = [_size(name, objective) for name in ("clang.o", "unit.o")]
+    assert sizes == [int(before), min(int(before), int(after))]
+    options = ["-Oz", "--target=riscv32-unknown-elf", "-ffreestanding"]
+    compile_smaller("--one-run=verify", *options, "-c", "unit.c", "-o", "other.o")
+    clang(*options, "-c", "unit.c", "-o", "clang.o")
+    assert (folder / "other.o").read_bytes() == (folder / "clang.o").read_bytes()
+    assert all_lines()[1][-1] == "no model for riscv32, so the code is that of clang"
+
+
+def _size(name, objective):
+    found = read_object(Path(name))
+    return found.text if objective == "text" else found.all
 
 
 def test_edited_unit_starts_from_its_former_version(folder, monkeypatch):

@@ -19,6 +19,14 @@ from compiler_gym.distributed.programs import Program
 from compiler_gym.distributed.task import Job, Outcome
 from compiler_gym.envs.llvm.datasets.llvm_datasets import get_llvm_datasets
 from compiler_gym.errors import BenchmarkInitError
+from compiler_gym.tuning.changes.one_run import OneRunTrials, rows_of_one_run
+from compiler_gym.tuning.changes.one_run_training import (
+    judged_one_run,
+    read_one_run,
+    table_of_one_run,
+    write_one_run,
+)
+from compiler_gym.tuning.changes.one_run_training import train_one_run as model_of_one_run
 from compiler_gym.tuning.changes.training import judged, read_rows, table_of
 from compiler_gym.tuning.changes.training import train as train_ranking
 from compiler_gym.tuning.changes.trials import (
@@ -57,6 +65,10 @@ def record(
     combined: Annotated[int, typer.Option(min=0, help="Random combinations, of each file.")] = 3,
     most_text: Annotated[int, typer.Option(help="The most bytes of code of a file.")] = 20_000,
     instructions: Annotated[bool, typer.Option(help="Count machine instructions, too.")] = False,
+    one_run: Annotated[
+        bool,
+        typer.Option(help="Try single decisions for the plugin that makes one run smaller."),
+    ] = False,
     minutes: Annotated[float, typer.Option(help="When to begin no more files.")] = 60.0,
     jobs: Annotated[
         int | None,
@@ -74,7 +86,7 @@ def record(
     """
     datasets = Datasets(get_llvm_datasets())
     uris = breadth_first(datasets, part, most, packages, seed)
-    settings = {
+    settings: dict[str, Any] = {
         "seed": seed,
         "toggles": toggles,
         "alone": alone,
@@ -89,21 +101,26 @@ def record(
             if time.monotonic() > end:
                 return
             try:
-                yield Trials.job(Program.of(datasets.benchmark(uri)), **settings)
+                found = Program.of(datasets.benchmark(uri))
+                if one_run:
+                    yield OneRunTrials.job(found, most_text=most_text)
+                else:
+                    yield Trials.job(found, **settings)
             except BenchmarkInitError as error:
                 _console.print(f"{uri} is left out: {error}", soft_wrap=True)
 
     def watch(outcome: Outcome | None) -> None:
         if outcome is not None:
             task = outcome.task
-            assert isinstance(task, Trials)
+            assert isinstance(task, Trials | OneRunTrials)
             _console.print(
                 f"{task.program} {outcome.seconds:.1f} s {outcome.error or ''}", soft_wrap=True
             )
 
     with open_pool(ray, Limits(workers=jobs or (None if ray else 1))) as pool:
         record_trials(pool, tasks(), folder, watch)
-    write_card(folder, f"python -m compiler_gym.tuning.changes {shlex.join(sys.argv[1:])}")
+    if not one_run:
+        write_card(folder, f"python -m compiler_gym.tuning.changes {shlex.join(sys.argv[1:])}")
 
 
 @app.command()
@@ -157,6 +174,47 @@ def judge(
                 file.write(row.as_json() + "\n")
             _console.print(f"{program} {row.loaded}", soft_wrap=True)
     print(table_of(done.values()))
+
+
+@app.command()
+def train_one_run(
+    tables: Annotated[list[Path], typer.Argument(help="Folders of tables of `record --one-run`.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The file of the models, one for each target.")
+    ],
+    target: Annotated[str, typer.Option(help="The architecture of the programs.")] = "x86_64",
+) -> None:
+    """Train the model of a target for the plugin that makes one run of clang smaller.
+
+    The models of other targets stay in the file. The same rows give the same model.
+    """
+    rows = [*rows_of_one_run(tables)]
+    about = f"{len(rows)} programs, {rows[0]['clang']}" if rows else ""
+    write_one_run(output, target, model_of_one_run(rows, about))
+
+
+@app.command()
+def judge_one_run(
+    rows: Annotated[Path, typer.Option("--output", "-o", help="The file of the rows.")],
+    model: Annotated[Path | None, typer.Option(help="Models; by default the shipped ones.")] = None,
+    count: Annotated[int, typer.Option(min=1, help="Number of programs.")] = 200,
+    seed: Annotated[int, typer.Option(help="Chooses the programs.")] = 1,
+    part: Annotated[str, typer.Option(help="train, validation or test.")] = "test",
+    runs: Annotated[int, typer.Option(min=1, help="Runs of clang; the fastest counts.")] = 3,
+) -> None:
+    """Compare one run of clang with the plugin with one without, on held-out programs.
+
+    The command can be repeated: it continues with programs that are not in the file.
+    """
+    datasets, done = Datasets(get_llvm_datasets()), read_one_run(rows)
+    for program in breadth_first(datasets, part, count, None, seed):
+        if sum(row.is_counted for row in done.values()) >= count:
+            break
+        if program not in done:
+            done[program] = judged_one_run(datasets.benchmark(program), model, runs)
+            with rows.open("a", encoding="utf-8") as file:
+                file.write(done[program].as_json() + "\n")
+    print(table_of_one_run([row for row in done.values() if row.is_counted]))
 
 
 if __name__ == "__main__":

@@ -98,10 +98,10 @@ def _fit(
 ) -> GainTrees:
     """Fits trees to what changes saved."""
     targets = (saved, np.maximum(saved, 0))
-    return GainTrees(*(_fit_mean(values, each, weights, settings) for each in targets))
+    return GainTrees(*(fit_mean(values, each, weights, settings) for each in targets))
 
 
-def _fit_mean(
+def fit_mean(
     values: np.ndarray, targets: np.ndarray, weights: np.ndarray, settings: Mapping[str, float]
 ) -> BoostedTrees:
     """Fits trees to the mean of targets."""

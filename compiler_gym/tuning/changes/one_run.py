@@ -1,0 +1,217 @@
+"""Trials for the model of the plugin that makes one run of clang smaller.
+
+The plugin has no object file of a former run. So the features are those that it computes itself,
+and each adjustment is tried on top of ``clang -Oz`` alone. A table of these trials is a folder with
+a file of JSON lines, one line for each program.
+
+=========== ===========================================================================
+trials      The name of the trials, the hash of their content
+program     The URI of the program
+clang       The version of the compiler
+baseline    Bytes of ``code`` and all ``loaded`` bytes of ``clang -Oz``
+functions   By function: bytes of its code, and of its entry in ``.eh_frame``
+start       By function: its features before any pass
+end         By function: its features before machine code is generated
+calls       By called function: the features of its calls
+adjustments By the text of an adjustment: ``functions`` with it in all functions. Functions that
+            stay as they are, are left out
+decisions   Decisions about all calls of a function: ``function``, ``inline``, and the bytes of
+            ``code`` and ``unwinding`` that they add to the functions that they change
+error       The reason why there is no result
+=========== ===========================================================================
+"""
+
+import json
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from compiler_gym.distributed import json_table
+from compiler_gym.distributed.programs import Program
+from compiler_gym.distributed.task import Job, name_of
+from compiler_gym.distributed.worker import Worker
+from compiler_gym.envs.llvm.benchmarks.bitcode import add_attributes
+from compiler_gym.tuning.changes.trials import rows_of
+from compiler_gym.tuning.size.compilation import NO_CHANGE, Change, Compilation
+from compiler_gym.tuning.size.evaluator import Budget, Evaluation, Evaluator
+from compiler_gym.tuning.size.inlining import Inlining, list_call_sites
+from compiler_gym.tuning.size.moves import groups_of, list_functions, moved
+from compiler_gym.util import llvm_tools
+from compiler_gym.util.commands import run_command
+
+_FORMAT = 1
+_MARKS = ("optsize", "minsize")
+_LIST_SECONDS = 600
+
+START = (
+    "-indvars-widen-indvars=0", "-enable-load-pre=0+-enable-pre=0", "licm", "gvn", "instsimplify",
+    "-scev-cheap-expansion-budget=1",
+)  # fmt: skip
+"""Adjustments of functions before any pass."""
+
+END = (
+    "frame-pointer=all", "machinelicm+early-machinelicm", "-aggressive-machine-cse",
+    "x86-execution-domain-fix", "block-placement", "partially-inline-libcalls", "machine-sink",
+)  # fmt: skip
+"""Adjustments of functions before machine code is generated."""
+
+WHOLE = ("-disable-lsr", "-lsr-drop-solution")
+"""Options of LLVM for all functions of a source."""
+
+Row = json_table.Row
+
+
+@dataclass(frozen=True)
+class OneRunTrials:
+    """Trials of single adjustments and decisions about calls on one program.
+
+    Attributes:
+        program: The URI of the program.
+        message: The hash of the message with the bitcode, which is data of the job.
+        clang: The version of the compiler.
+        adjustments: The adjustments to try.
+        most_text: The maximum number of bytes of code. Larger programs get no trials.
+        most_groups: The maximum number of groups of decisions about calls.
+    """
+
+    program: str
+    message: str
+    clang: str
+    adjustments: tuple[str, ...] = (*START, *END, *WHOLE)
+    most_text: int = 20_000
+    most_groups: int = 6
+
+    @cached_property
+    def name(self) -> str:
+        """The hash of the content, of 32 hexadecimal digits."""
+        return name_of({"one run": _FORMAT, **asdict(self)})
+
+    @classmethod
+    def job(cls, program: Program, **settings: Any) -> Job:
+        """Returns the trials on a program with its data.
+
+        Args:
+            program: The program.
+            **settings: The other attributes.
+        """
+        clang = llvm_tools.tool_version(llvm_tools.clang_path()).partition("\n")[0]
+        trials = cls(program.uri, program.message, clang, **settings)
+        return Job(trials, {program.message: program.data})
+
+    def run(self, worker: Worker) -> Row:
+        """Compiles the program with each adjustment.
+
+        Returns:
+            A row of the table, see the top of this module.
+
+        Raises:
+            BenchmarkInitError: If the program cannot be compiled.
+            ValueError: If its object file cannot be read.
+        """
+        contents = worker.program(self.message).proto.program.contents
+        with tempfile.TemporaryDirectory(prefix="compiler_gym-") as name:
+            source = Path(name) / "program.bc"
+            add_attributes(contents, source, _MARKS)
+            compilation = Compilation(
+                llvm_tools.clang_path(), source, (), llvm_tools.own_passes_path()
+            )
+            with Evaluator(compilation, Path(name), Budget()) as evaluator:
+                return self._row(evaluator)
+
+    def _row(self, evaluator: Evaluator) -> Row:
+        baseline = evaluator.evaluate_source()
+        row: Row = {
+            "trials": self.name,
+            "program": self.program,
+            "clang": self.clang,
+            "baseline": {"code": baseline.object.text, "loaded": baseline.loaded},
+        }
+        if 0 < baseline.object.text <= self.most_text and evaluator.unit is not None:
+            row["functions"] = _sizes(baseline)
+            row |= listed_features(evaluator)
+            row["adjustments"] = self._adjust_functions(evaluator, baseline)
+            row["decisions"] = self._decide_calls(evaluator, baseline, row["calls"])
+        return row
+
+    def _adjust_functions(self, evaluator: Evaluator, start: Evaluation) -> dict[str, Any]:
+        """Makes each adjustment in all functions."""
+        numbers, before = list_functions(evaluator), _sizes(start)
+        found = {}
+        for adjustment in self.adjustments:
+            texts = tuple(adjustment.split("+"))
+            change = NO_CHANGE.adjust({number: texts for number in numbers.values()})
+            if adjustment in WHOLE:
+                change = Change(options=(adjustment,))
+            for each in evaluator.evaluate([change]):
+                after = _sizes(each)
+                found[adjustment] = {
+                    name: after.get(name, [0, 0])
+                    for name in {**before, **after}
+                    if after.get(name) != before.get(name)
+                }
+                evaluator.discard(each)
+        return found
+
+    def _decide_calls(
+        self, evaluator: Evaluator, start: Evaluation, known: Mapping[str, Any]
+    ) -> list[Row]:
+        """Makes decisions about all calls of functions, those of different ones at once."""
+        inlining = Inlining(evaluator, list_call_sites(evaluator))
+        decisions = [
+            each
+            for each in inlining.of_callees(inlining.decided(NO_CHANGE))
+            if each.callee in known and (not each.inline or known[each.callee].get("local"))
+        ]
+        moves = [each.move for each in decisions]
+        of_move = {id(move): each for move, each in zip(moves, decisions, strict=True)}
+        groups, _ = groups_of(moves, self.most_groups)
+        before, rows = start.object, []
+        for group in groups:
+            for found in evaluator.evaluate([moved(NO_CHANGE, group)]):
+                for move in group:
+                    decision = of_move[id(move)]
+                    rows.append(
+                        {
+                            "function": decision.callee,
+                            "inline": decision.inline,
+                            "code": -move.saved(before.functions, found.object.functions),
+                            "unwinding": -move.saved(before.unwinding, found.object.unwinding),
+                        }
+                    )
+                evaluator.discard(found)
+        return rows
+
+
+def listed_features(evaluator: Evaluator) -> dict[str, dict[str, dict[str, float]]]:
+    """Returns the features that the plugin computes, by kind and function."""
+    plugin = llvm_tools.one_run_path()
+    load = ["-Xclang", "-load", "-Xclang", str(plugin), f"-fpass-plugin={plugin}"]
+    words = [*load, "-mllvm", "-oz-list"]
+    command = [*evaluator.command(NO_CHANGE, Path("/dev/null")), *words]
+    found: dict[str, dict[str, dict[str, float]]] = {"start": {}, "end": {}, "calls": {}}
+    for line in run_command(command, _LIST_SECONDS).stdout.splitlines():
+        each = json.loads(line)
+        found[each["point"]][each["function"]] = each["features"]
+    return found
+
+
+def _sizes(evaluation: Evaluation) -> dict[str, list[int]]:
+    """Returns the bytes of code and of unwinding of each function."""
+    found = evaluation.object
+    return {name: [size, found.unwinding.get(name, 0)] for name, size in found.functions.items()}
+
+
+def rows_of_one_run(folders: Sequence[Path]) -> list[Row]:
+    """Returns the rows of tables that have trials, each program once, in a fixed order.
+
+    Raises:
+        OSError: If there is no table.
+        ValueError: If a line other than the last is not JSON.
+    """
+    first: dict[str, Row] = {}
+    for row in (row for folder in folders for row in rows_of(folder) if "adjustments" in row):
+        first.setdefault(row["program"], row)
+    return sorted(first.values(), key=lambda row: row["trials"])

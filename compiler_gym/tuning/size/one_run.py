@@ -1,0 +1,44 @@
+"""The plugin that makes the code of one run of ``clang -Oz`` smaller, and its models."""
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from compiler_gym.errors import EnvironmentNotSupported
+from compiler_gym.util import llvm_tools
+
+MODELS = Path(__file__).parent / "one_run.json"
+"""The models, which are part of the plugin, too."""
+
+
+def one_run_options() -> list[str]:
+    """Returns the options of clang that load the plugin.
+
+    Raises:
+        EnvironmentNotSupported: If there is no plugin.
+    """
+    plugin = llvm_tools.one_run_path()
+    if plugin is None:
+        raise EnvironmentNotSupported(
+            f"expected {llvm_tools.ONE_RUN_FILE} beside the LLVM service, found none; "
+            "install the wheel, or build //llvm_service"
+        )
+    return [f"-fpass-plugin={plugin}"]
+
+
+@cache
+def models() -> Mapping[str, Any]:
+    """Returns the models by architecture."""
+    found: Mapping[str, Any] = json.loads(MODELS.read_text(encoding="utf-8"))["targets"]
+    return found
+
+
+def description(architecture: str | None = None) -> str:
+    """Returns a sentence about the model of an architecture, or about all models."""
+    if architecture is None:
+        return f"models for {', '.join(sorted(models()))}"
+    if architecture not in models():
+        return f"no model for {architecture}, so the code is that of clang"
+    return f"model for {architecture}: {models()[architecture]['about']}"

@@ -1,0 +1,240 @@
+#include "llvm_service/passes/SizeDecisions.h"
+
+#include <optional>
+#include <string>
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/IR/DiagnosticInfo.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+#include "llvm/IR/OptBisect.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/raw_ostream.h"
+#include "llvm/TargetParser/Triple.h"
+#include "llvm_service/actions/OneRunModel.h"
+#include "llvm_service/passes/CallSites.h"
+#include "llvm_service/passes/FunctionSettings.h"
+#include "llvm_service/passes/FunctionTraits.h"
+#include "llvm_service/passes/Levels.h"
+#include "llvm_service/passes/SizeFeatures.h"
+#include "llvm_service/passes/SizeModel.h"
+
+namespace compiler_gym::llvm_service {
+
+namespace {
+
+using llvm::CallBase;
+using llvm::Function;
+using llvm::FunctionAnalysisManager;
+using llvm::Module;
+using llvm::ModuleAnalysisManager;
+using llvm::ModulePassManager;
+using llvm::PreservedAnalyses;
+using llvm::StringRef;
+
+// clang accepts these if it has loaded the plugin with `-Xclang -load -Xclang FILE`, too.
+llvm::cl::opt<std::string> modelFile(
+    "oz-model", llvm::cl::desc("A file with models that replace those of compiler_gym-oz.so"));
+llvm::cl::opt<bool> listFeatures(
+    "oz-list", llvm::cl::desc("Print the features of functions and calls, and change nothing"));
+
+constexpr StringRef kName = "compiler-gym-oz";
+
+llvm::Expected<SizeModels> readModels() {
+  if (modelFile.empty()) return readSizeModels(kOneRunModel);
+  auto file = llvm::MemoryBuffer::getFile(modelFile);
+  if (!file) return llvm::createStringError(file.getError().message());
+  return readSizeModels((*file)->getBuffer());
+}
+
+// Returns the models; none if they cannot be read, and then warns.
+const SizeModels& sizeModels(llvm::LLVMContext& context) {
+  static std::optional<SizeModels> models;
+  if (!models) {
+    llvm::Expected<SizeModels> found = readModels();
+    if (found) {
+      models = std::move(*found);
+    } else {
+      const std::string why = llvm::toString(found.takeError());
+      const std::string text = (kName + ": the model " + modelFile +
+                                " cannot be used, so the code "
+                                "is that of plain clang: " +
+                                why)
+                                   .str();
+      context.diagnose(llvm::DiagnosticInfoGeneric(text, llvm::DS_Warning));
+      models.emplace();
+    }
+  }
+  return *models;
+}
+
+// Returns the model of a target; null if there is none.
+const TargetModel* modelFor(Module& module) {
+  const SizeModels& models = sizeModels(module.getContext());
+  const llvm::Triple target(module.getTargetTriple());
+  const auto found = models.find(llvm::Triple::getArchTypeName(target.getArch()));
+  return found == models.end() ? nullptr : &found->second;
+}
+
+FunctionAnalysisManager& ofFunctions(Module& module, ModuleAnalysisManager& analyses) {
+  return analyses.getResult<llvm::FunctionAnalysisManagerModuleProxy>(module).getManager();
+}
+
+void print(StringRef point, const Function& function, const Features& features) {
+  llvm::json::Object numbers;
+  for (const auto& feature : features) {
+    if (feature.second != 0) numbers[feature.first()] = feature.second;
+  }
+  llvm::outs() << llvm::json::Value(
+                      llvm::json::Object{{"point", point},
+                                         {"function", llvm::json::fixUTF8(function.getName())},
+                                         {"features", std::move(numbers)}})
+               << "\n";
+}
+
+void remark(Function& function, StringRef text) {
+  llvm::OptimizationRemark remark(kName.data(), "Decided", &function);
+  remark << function.getName().str() << ": " << text.str();
+  function.getContext().diagnose(remark);
+}
+
+// The functions of the module that may be adjusted, by name. Decisions are made before any pass
+// runs and after most have run, when the traits of the source are no longer visible.
+llvm::StringMap<FunctionTraits>& adjustableFunctions() {
+  static llvm::StringMap<FunctionTraits> functions;
+  return functions;
+}
+
+const FunctionTraits* traitsOf(const Function& function) {
+  const auto found = adjustableFunctions().find(function.getName());
+  return found == adjustableFunctions().end() ? nullptr : &found->second;
+}
+
+// Sets options for all functions, unless one of them has to stay as it is.
+void adjustWhole(Module& module, const Choices& choices, FunctionAnalysisManager& analyses) {
+  double instructions = 0;
+  std::vector<double> sums(choices.choices.size());
+  for (Function& function : module) {
+    if (function.isDeclaration()) continue;
+    if (traitsOf(function) == nullptr) return;
+    const Features features = featuresOf(function, analyses);
+    const double size = features.lookup("instructions");
+    instructions += size;
+    for (auto [sum, gain] : llvm::zip_equal(sums, choices.gains(features))) sum += size * gain;
+  }
+  if (instructions == 0) return;
+  for (double& sum : sums) sum /= instructions;
+  for (const StringRef text : choices.wanted(sums)) {
+    if (adjustAllFunctions(text)) remark(*module.begin(), text);
+  }
+}
+
+void adjust(Function& function, const FunctionTraits& traits, const Choices& choices,
+            FunctionAnalysisManager& analyses) {
+  const Features features = featuresOf(function, analyses);
+  for (const StringRef texts : choices.wanted(choices.gains(features))) {
+    for (const StringRef text : llvm::split(texts, '+')) {
+      if (traits.permits(text) && adjustFunction(function, text)) remark(function, text);
+    }
+  }
+}
+
+// Returns the decision about the calls of a function; nothing to leave it to LLVM. A function that
+// other object files share is never inlined for its size, since they may still have its code.
+std::optional<bool> decisionAbout(Function& callee, const Choices& choices,
+                                  const Features& features) {
+  for (const StringRef text : choices.wanted(choices.gains(features))) {
+    if (text != "inline" || callee.hasLocalLinkage()) return text == "inline";
+  }
+  return std::nullopt;
+}
+
+struct DecideAtStart : llvm::PassInfoMixin<DecideAtStart> {
+  PreservedAnalyses run(Module& module, ModuleAnalysisManager& analyses) {
+    // A process of clang may compile several sources.
+    clearFunctionSettings();
+    adjustableFunctions().clear();
+    const TargetModel* const model = listFeatures ? nullptr : modelFor(module);
+    const bool isDirected = module.getContext().getOptPassGate().isEnabled();
+    if ((model == nullptr && !listFeatures) || isDirected) return PreservedAnalyses::all();
+    FunctionAnalysisManager& functions = ofFunctions(module, analyses);
+    const ModuleTraits traits(module);
+    decideCalls(module, traits, functions, model);
+    for (Function& function : module) {
+      if (function.isDeclaration() || !function.hasMinSize() || function.hasOptNone() ||
+          traits.of(function).isExcluded()) {
+        continue;
+      }
+      adjustableFunctions()[function.getName()] = traits.of(function);
+      if (listFeatures) {
+        print("start", function, featuresOf(function, functions));
+      } else {
+        adjust(function, traits.of(function), model->start, functions);
+      }
+    }
+    return PreservedAnalyses::none();
+  }
+
+  static bool isRequired() { return true; }
+
+ private:
+  static void decideCalls(Module& module, const ModuleTraits& traits,
+                          FunctionAnalysisManager& analyses, const TargetModel* model) {
+    for (auto& [callee, calls] : decidableCalls(module, traits, analyses)) {
+      const Features features = featuresOfCalls(*callee, calls, analyses);
+      if (listFeatures) {
+        print("calls", *callee, features);
+        continue;
+      }
+      const std::optional<bool> inlined = decisionAbout(*callee, model->calls, features);
+      if (!inlined) continue;
+      for (CallBase* call : calls) decideCall(*call, *inlined);
+      remark(*callee, *inlined ? "inline all calls" : "inline no call");
+    }
+  }
+};
+
+struct DecideAtEnd : llvm::PassInfoMixin<DecideAtEnd> {
+  PreservedAnalyses run(Module& module, ModuleAnalysisManager& analyses) {
+    const TargetModel* const model = listFeatures ? nullptr : modelFor(module);
+    FunctionAnalysisManager& functions = ofFunctions(module, analyses);
+    if (adjustableFunctions().empty()) return PreservedAnalyses::all();
+    if (!listFeatures) adjustWhole(module, model->whole, functions);
+    for (Function& function : module) {
+      const FunctionTraits* const traits = traitsOf(function);
+      if (function.isDeclaration() || traits == nullptr) continue;
+      if (listFeatures) {
+        print("end", function, featuresOf(function, functions));
+      } else {
+        adjust(function, *traits, model->end, functions);
+      }
+    }
+    return PreservedAnalyses::all();
+  }
+
+  static bool isRequired() { return true; }
+};
+
+bool isSmallest(llvm::OptimizationLevel level) { return level == levelOf("Oz")->pipeline; }
+
+}  // namespace
+
+void registerSizeDecisions(llvm::PassBuilder& passBuilder) {
+  askBeforePasses(passBuilder);
+  passBuilder.registerPipelineStartEPCallback(
+      [](ModulePassManager& manager, llvm::OptimizationLevel level) {
+        if (isSmallest(level)) manager.addPass(DecideAtStart());
+      });
+  passBuilder.registerOptimizerLastEPCallback([](ModulePassManager& manager,
+                                                 llvm::OptimizationLevel level,
+                                                 llvm::ThinOrFullLTOPhase phase) {
+    const bool isLast = phase == llvm::ThinOrFullLTOPhase::None;
+    if (isSmallest(level) && isLast) manager.addPass(DecideAtEnd());
+  });
+}
+
+}  // namespace compiler_gym::llvm_service

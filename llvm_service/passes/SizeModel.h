@@ -1,0 +1,68 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+#include "llvm_service/passes/SizeFeatures.h"
+
+namespace compiler_gym::llvm_service {
+
+/// A sum of regression trees, whose nodes stand one after the other. A leaf is its own left node.
+struct Trees {
+  double start = 0;
+  std::vector<size_t> roots;
+  std::vector<size_t> features;
+  /// Of a leaf what it adds to the sum; of others the largest value with which the left node
+  /// follows.
+  std::vector<double> numbers;
+  std::vector<size_t> left;
+  std::vector<size_t> right;
+
+  double predict(const std::vector<double>& values) const;
+};
+
+/// Decisions of one kind, each with trees that predict what it saves.
+struct Choices {
+  struct Choice {
+    std::string text;
+    /// The least expected gain with which the decision is made.
+    double least = 0;
+    Trees trees;
+  };
+
+  std::vector<std::string> features;
+  std::vector<Choice> choices;
+
+  /// Returns the expected gain of each decision.
+  std::vector<double> gains(const Features& features) const;
+
+  /// Returns the decisions that are expected to save enough, the best first.
+  std::vector<llvm::StringRef> wanted(llvm::ArrayRef<double> gains) const;
+};
+
+/// What is known about the code of one target.
+struct TargetModel {
+  /// A description for people.
+  std::string about;
+  /// Adjustments of functions on which no pass has run.
+  Choices start;
+  /// Adjustments of functions before machine code is generated.
+  Choices end;
+  /// Options for all functions of a source, by the mean gain in its functions.
+  Choices whole;
+  /// "inline" and "keep", for all calls of a function.
+  Choices calls;
+};
+
+/// Models by the name of the architecture, as llvm::Triple::getArchTypeName() has it.
+using SizeModels = llvm::StringMap<TargetModel>;
+
+/// Reads the models that `python -m compiler_gym.tuning.changes train-one-run` writes.
+llvm::Expected<SizeModels> readSizeModels(llvm::StringRef text);
+
+}  // namespace compiler_gym::llvm_service

@@ -1,0 +1,91 @@
+"""Trials, training and results of the plugin that makes one run of clang smaller."""
+
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import compiler_gym.tuning.changes.one_run_training as training
+from compiler_gym.datasets import Datasets
+from compiler_gym.distributed.programs import Program
+from compiler_gym.distributed.threads import thread_pool
+from compiler_gym.envs.llvm.datasets.llvm_datasets import get_llvm_datasets
+from compiler_gym.tuning.changes import __main__ as program
+from compiler_gym.tuning.changes.one_run import OneRunTrials, rows_of_one_run
+from compiler_gym.tuning.changes.trials import record
+from compiler_gym.tuning.size.boosted_trees import BoostedTrees
+
+_LICM = "machinelicm+early-machinelicm"
+
+
+@pytest.fixture(name="life")
+def fixture_life(tmp_path, monkeypatch):
+    monkeypatch.setenv("COMPILER_GYM_SITE_DATA", str(tmp_path / "site"))
+    return Datasets(get_llvm_datasets()).benchmark("benchmark://kernels-v0/life")
+
+
+def test_recording(life, tmp_path):
+    job = OneRunTrials.job(
+        Program.of(life), adjustments=("sroa", "frame-pointer=all", "-disable-lsr"), most_groups=2
+    )
+    with thread_pool(1) as pool:
+        record(pool, [job], tmp_path)
+    (row,) = rows_of_one_run([tmp_path])
+    assert {*row["adjustments"]} == {"sroa", "frame-pointer=all", "-disable-lsr"}
+    assert row["functions"]["main"][0] > 0 and "main" in row["start"] and "main" in row["end"]
+    # Most variables are on the stack at first.
+    assert row["start"]["main"]["load"] > row["end"]["main"]["load"]
+    assert row["adjustments"]["sroa"]["main"][0] > row["functions"]["main"][0]
+    assert all(each["function"] in row["calls"] for each in row["decisions"])
+    assert {each["inline"] for each in row["decisions"]} <= {True, False} and row["decisions"]
+
+
+def rows():
+    """Rows in which an adjustment helps functions with loops, and harms the others."""
+    for number in range(12):
+        sizes = {f"f{index}": [100, 40] for index in range(12)}
+        features = {name: {"instructions": 30, "loops": int(name[1:]) % 2} for name in sizes}
+        after = {name: [90 if features[name]["loops"] else 104, 40] for name in sizes}
+        yield {
+            "program": f"benchmark://opensource-v0/{number}/a.c",
+            "baseline": {"code": 1200, "loaded": 1700},
+            "functions": sizes,
+            "start": features,
+            "end": features,
+            "calls": {},
+            "adjustments": {_LICM: after, "-disable-lsr": {"f1": [99, 40]}},
+            "decisions": [],
+        }
+
+
+def test_training():
+    model = training.train_one_run([*rows()], "a test")
+    assert model["start"]["choices"] == model["calls"]["choices"] == []
+    (choice,) = model["end"]["choices"]
+    assert choice["text"] == _LICM and model["end"]["features"] == ["loops"]
+    predicted = BoostedTrees.from_facts(choice).predict(np.array([[0.0], [1.0]]))
+    assert predicted[0] < 0 <= choice["least"] < predicted[1]
+
+
+def test_models_of_other_targets_stay(tmp_path):
+    path = tmp_path / "models.json"
+    training.write_one_run(path, "x86_64", {"about": "first"})
+    training.write_one_run(path, "thumb", {"about": "second"})
+    training.write_one_run(path, "x86_64", {"about": "third"})
+    found = json.loads(path.read_text())["targets"]
+    assert {name: each["about"] for name, each in found.items()} == {
+        "x86_64": "third",
+        "thumb": "second",
+    }
+
+
+def test_judging(life, tmp_path, monkeypatch):
+    monkeypatch.setattr(program, "breadth_first", lambda *_: [str(life.uri)])
+    path = tmp_path / "rows.jsonl"
+    words = ["judge-one-run", "-o", str(path), "--count", "1", "--runs", "1"]
+    result = CliRunner().invoke(program.app, words)
+    assert "| 1 programs | total | mean | larger | largest growth |" in result.stdout
+    (row,) = training.read_one_run(path).values()
+    assert row.is_counted and row.code[1] < row.code[0] and not row.broken
+    assert CliRunner().invoke(program.app, words).stdout == result.stdout  # From the file.

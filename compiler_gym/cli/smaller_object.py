@@ -323,11 +323,11 @@ def _facts_of_tools(clang: Path) -> list[str]:
     from compiler_gym.tuning.size.shipped import shipped_digest
 
     status = clang.resolve().stat()
-    plugin = llvm_tools.own_passes_path()
+    plugins = llvm_tools.own_passes_path(), llvm_tools.one_run_path()
     return [
         *(compiler_gym.__version__, shipped_digest()),
         *(str(clang), str(status.st_mtime_ns), str(status.st_size)),
-        digest_of(plugin) if plugin else "",
+        *(digest_of(each) if each else "" for each in plugins),
     ]
 
 

@@ -1,8 +1,8 @@
 """Trains and judges the model of the plugin that makes one run of clang smaller."""
 
 import json
+import resource
 import tempfile
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -18,7 +18,7 @@ from compiler_gym.tuning.changes.one_run import END, START, WHOLE, Row
 from compiler_gym.tuning.size.compilation import Compilation
 from compiler_gym.tuning.size.function_gains import rows_of
 from compiler_gym.tuning.size.object_file import read_object
-from compiler_gym.tuning.size.stack import STACK_OPTIONS, broken_promises, read_stack
+from compiler_gym.tuning.size.stack import STACK_OPTIONS, Stack, broken_promises, read_stack
 from compiler_gym.tuning.size.trial_linking import trial_linker
 from compiler_gym.util import llvm_tools
 from compiler_gym.util.commands import run_command
@@ -35,6 +35,7 @@ _LOSS = 2.0
 # the bytes, and a number of functions.
 _LEAST_GAIN, _LEAST_USES = 2e-4, 30
 _FOLDS = 4
+
 
 @dataclass(frozen=True)
 class Samples:
@@ -76,9 +77,9 @@ def train_one_run(rows: Sequence[Row], about: str = "") -> dict[str, Any]:
 
 
 def _choices(samples: Mapping[str, Samples], total: int) -> dict[str, Any]:
-    every = (each for it in samples.values() for each in it.features)
-    names = tuple(sorted({name for each in every for name in each}))
-    choices = []
+    known = (features for each in samples.values() for features in each.features)
+    names = tuple(sorted({name for features in known for name in features}))
+    choices: list[dict[str, Any]] = []
     for text, each in samples.items():
         if len(each.features) < 2 * _LEAST_USES:
             continue
@@ -88,10 +89,18 @@ def _choices(samples: Mapping[str, Samples], total: int) -> dict[str, Any]:
             continue
         trees = fit_mean(values, each.gains, each.weights, _TREES)
         choices.append({"text": text, "least": least, **trees.as_facts()})
-    used = sorted({index for each in choices for index in each["features"]})
-    for each in choices:
-        each["features"] = [used.index(index) for index in each["features"]]
+    used = sorted({index for choice in choices for index in _compared(choice)})
+    for choice in choices:
+        choice["features"] = [
+            used.index(index) if index in used else 0 for index in choice["features"]
+        ]
     return {"features": [names[index] for index in used], "choices": choices}
+
+
+def _compared(trees: Mapping[str, Any]) -> list[int]:
+    """Returns the features that trees compare. A leaf is its own left node, and compares none."""
+    nodes = enumerate(zip(trees["features"], trees["left"], strict=True))
+    return [feature for node, (feature, left) in nodes if left != node]
 
 
 def _threshold(samples: Samples, values: np.ndarray) -> tuple[float, float, int]:
@@ -129,9 +138,7 @@ def _by_program(samples: Samples, predicted: np.ndarray) -> tuple[np.ndarray, np
     return sums, np.bincount(programs, samples.saved)
 
 
-def _of_functions(
-    rows: Sequence[Row], point: str, text: str, is_whole: bool = False
-) -> Samples:
+def _of_functions(rows: Sequence[Row], point: str, text: str, is_whole: bool = False) -> Samples:
     features, gains, saved, weights, groups, programs = [], [], [], [], [], []
     for index, row in enumerate(rows):
         before, found = row["functions"], row["adjustments"].get(text)
@@ -194,7 +201,7 @@ class OneRunRow:
         program: The URI of the program.
         code: Bytes of code.
         loaded: All bytes that are loaded.
-        seconds: The shortest time that clang took.
+        seconds: The least processor time that clang took.
         broken: The broken promises about the stack.
     """
 
@@ -245,12 +252,12 @@ def write_one_run(path: Path, target: str, model: Mapping[str, Any]) -> None:
 
 
 def judged_one_run(benchmark: Benchmark, model: Path | None = None, runs: int = 1) -> OneRunRow:
-    """Compiles a program without and with the plugin. Returns the results.
+    """Returns the results of clang on a program, without and with the plugin.
 
     Args:
         benchmark: The program.
         model: The model; that of the plugin by default.
-        runs: How often clang is run. The shortest time counts.
+        runs: How often clang is run. The least time counts.
 
     Raises:
         BenchmarkInitError: If the program cannot be compiled.
@@ -266,22 +273,29 @@ def judged_one_run(benchmark: Benchmark, model: Path | None = None, runs: int = 
         before = read_object(outputs[0])
         if before.text not in _WORTHWHILE:
             return OneRunRow(str(benchmark.uri))
-        times: list[list[float]] = [[], []]
-        for _ in range(runs):
-            for mine, words in zip(times, commands, strict=True):
-                start = time.perf_counter()
-                run_command(words, _SECONDS)
-                mine.append(time.perf_counter() - start)
+        # In turns, as the speed of the machine may change.
+        times = [[*map(_seconds_of, commands)] for _ in range(runs)]
         after, trial = read_object(outputs[1]), trial_linker(())
         loaded = [trial.size(each).loaded if trial else 0 for each in outputs]
-        stacks = []
-        for words, output in zip(commands, outputs, strict=True):
-            run_command([*words, *STACK_OPTIONS], _SECONDS)
-            stacks.append(read_stack(output))
-        broken = broken_promises(*stacks) if all(stacks) else []
+        former, stack = map(_stack_of, commands, outputs)
+        broken = broken_promises(former, stack) if former and stack else []
         why = [each.why for each in broken]
-        uri = str(benchmark.uri)
-        return OneRunRow(uri, [before.text, after.text], loaded, [*map(min, times)], why)
+        seconds = [min(each) for each in zip(*times, strict=True)]
+        return OneRunRow(str(benchmark.uri), [before.text, after.text], loaded, seconds, why)
+
+
+def _seconds_of(command: Sequence[str]) -> float:
+    """Runs a command. Returns the processor time that it takes."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    run_command(command, _SECONDS)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def _stack_of(command: Sequence[str], output: Path) -> Stack | None:
+    """Returns the stack of what a command of clang makes; None if the target is not known."""
+    run_command([*command, *STACK_OPTIONS], _SECONDS)
+    return read_stack(output)
 
 
 def table_of_one_run(rows: Sequence[OneRunRow]) -> str:
@@ -291,7 +305,10 @@ def table_of_one_run(rows: Sequence[OneRunRow]) -> str:
         ("loaded bytes", lambda row: row.loaded),
         ("time of clang", lambda row: row.seconds),
     )
-    lines = [f"| {len(rows)} programs | total | mean | larger | largest growth |", "|---|---:|---:|---:|---:|"]
+    lines = [
+        f"| {len(rows)} programs | total | mean | larger | largest growth |",
+        "|---|---:|---:|---:|---:|",
+    ]
     for kind, sizes in kinds:
         pairs = [sizes(row) for row in rows]
         total = 1 - sum(after for _, after in pairs) / sum(before for before, _ in pairs)

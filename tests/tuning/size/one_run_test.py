@@ -79,7 +79,12 @@ def contents(name):
 
 def code(name, section):
     """Returns the bytes of a section."""
-    words = [llvm_tools.tool_path("llvm-objcopy"), f"--dump-section={section}=section", name, "copy"]
+    words = [
+        llvm_tools.tool_path("llvm-objcopy"),
+        f"--dump-section={section}=section",
+        name,
+        "copy",
+    ]
     subprocess.run(words, check=True)
     return contents("section")
 

@@ -187,10 +187,11 @@ def test_bazel(run, path, environment, monkeypatch):
     for name, text in _WORKSPACE.items():
         (folder / name).write_text(text)
     shutil.copy(runfiles_path("third_party/system.bzl"), folder)
-    # This test sees the log of an action.
+    # A short life needs no optimised Java. The log of an action is visible to this test.
     with (folder / ".bazelrc").open("w") as file:
         file.write(
             f"startup --output_base={environment}/bazel --max_idle_secs=60\n"
+            "startup --host_jvm_args=-XX:TieredStopAtLevel=1 --host_jvm_args=-XX:+UseSerialGC\n"
             f"build --action_env=COMPILER_GYM_LOG --sandbox_writable_path={environment}\n"
         )
     commands = commands_of(run, "bazel")

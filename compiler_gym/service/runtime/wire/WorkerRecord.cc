@@ -31,8 +31,9 @@ struct WorkerRecord::Page {
   std::atomic<uint64_t> historyBytes;
   // The size of the history before the last entry.
   std::atomic<uint64_t> formerHistoryBytes;
-  std::atomic<bool> isHistoryIncomplete;
-  std::atomic<bool> isUnforkable;
+  // Not of type bool, since a dying process may leave any byte here.
+  std::atomic<uint8_t> isHistoryIncomplete;
+  std::atomic<uint8_t> isUnforkable;
   std::atomic<uint64_t> copiesOrdered;
   std::atomic<uint64_t> copiesMade;
   std::array<char, 256> subject;

@@ -73,6 +73,13 @@ struct NameFinder : llvm::PassRegistrationListener {
 // The options with their values, by name.
 using Options = llvm::StringMap<std::string>;
 
+// GVN notes the edges of a function that it has to split, and splits all that it has noted when it
+// does PRE. If that is only on for the next function, then edges of the former one are split while
+// the next one is compiled: its code is wrong, and LLVM may crash.
+bool isForWholeProgramsAlone(StringRef option) {
+  return option == "enable-pre" || option == "enable-scalar-pre";  // The name in LLVM 23.
+}
+
 // Skips chosen passes in chosen functions, and sets options while passes run on a function. All
 // optional passes of LLVM query it.
 class FunctionSettings : public llvm::OptPassGate {
@@ -135,7 +142,7 @@ class FunctionSettings : public llvm::OptPassGate {
     leave();
     const auto common = common_.find(name);
     const bool isCommon = common != common_.end();
-    if ((!isCommon && isUsed(name)) || !setOption(name, value)) {
+    if (isForWholeProgramsAlone(name) || (!isCommon && isUsed(name)) || !setOption(name, value)) {
       return false;
     }
     if (isCommon) {
@@ -244,8 +251,9 @@ struct SetFunctions : llvm::PassInfoMixin<SetFunctions> {
 
  private:
   static void refuse(llvm::LLVMContext& context, StringRef text) {
-    context.emitError("There is no option " + text +
-                      " of LLVM, its value is wrong, or it is set for the whole program, too");
+    context.emitError(
+        "There is no option " + text +
+        " of LLVM, its value is wrong, or it is set or only meant for the whole program");
   }
 };
 

@@ -13,7 +13,8 @@ namespace compiler_gym::llvm_service {
 ///
 /// - `list-functions` prints the functions that the module defines: `index`, `name`, `content` and
 ///   their FunctionTraits.
-/// - `set-functions<0:3=machine-cse+gvn;7=-enable-pre=0+frame-pointer=all>` adjusts functions by
+/// - `set-functions<0:3=machine-cse+gvn;7=-enable-load-pre=0+frame-pointer=all>` adjusts functions
+/// by
 ///   number. A name is that of a pass that is left out: any that LLVM can do without, on IR or on
 ///   machine code, by the names that `-opt-bisect-limit` prints. An option of LLVM is set while
 ///   passes run on the function; it has to be one that they read each time. With `*` in place of a
@@ -25,9 +26,8 @@ void registerFunctionSettings(llvm::PassBuilder& passBuilder);
 
 /// Adjusts a function, as `set-functions` does. The precondition is not checked.
 ///
-/// @return false if there is no such option, its value is wrong, or it is set for the whole
-/// program,
-///     too. Nothing is changed then.
+/// @return false if there is no such option, its value is wrong, it is set for the whole program,
+///     too, or is only meant for whole programs. Nothing is changed then.
 bool adjustFunction(llvm::Function& function, llvm::StringRef text);
 
 /// Sets an option for all functions that do not set it themselves, as `set-functions` does.

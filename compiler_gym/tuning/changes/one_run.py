@@ -46,8 +46,7 @@ _FORMAT = 1
 _MARKS = ("optsize", "minsize")
 _LIST_SECONDS = 600
 
-# -enable-pre=0 is not among them: with -indvars-widen-indvars=0 in the same function, clang 22.1.8
-# crashes on one file of the part test.
+# -enable-pre=0 is not among them: it cannot be set for single functions, see FunctionSettings.
 START = (
     "-indvars-widen-indvars=0", "licm", "gvn", "instsimplify", "-scev-cheap-expansion-budget=1",
 )  # fmt: skip

@@ -116,9 +116,10 @@ def test_options_have_the_names_that_clang_knows(tmp_path, name):
     clang.write_text(f'#!/bin/sh\n[ "$2" = {name}=0 ]\n')
     clang.chmod(0o755)
     option, other = "-enable-pre=0", "-enable-load-pre=0"
-    change = Change((option, other)).adjust({2: (option, "gvn"), 3: (option,)})
+    change = Change((option, other)).adjust({2: (other, "gvn"), 3: (other,)})
     compilation = Compilation(clang, Path("a.c"), plugin=Path("/p.so"))
-    *_, first = compilation.command(Path("a.o"), change)[:-4]
-    assert first == f"-first-passes=set-functions<*={name}=0;2={name}=0+gvn;3={name}=0>"
+    *_, first = words = compilation.command(Path("a.o"), change)[:-4]
+    assert f"{name}=0" in words
+    assert first == f"-first-passes=set-functions<*={other};2={other}+gvn;3={other}>"
     command = compilation.command(Path("a.o"), Change((option, other)))
     assert command[2:-4] == ["-mllvm", f"{name}=0", "-mllvm", other]

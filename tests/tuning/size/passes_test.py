@@ -230,8 +230,10 @@ def test_options_of_functions_go_before_those_of_the_program(kernel):
     [
         ("0=-no-such-option", ()),
         ("*=-no-such-option", ()),
-        ("0=-enable-pre=perhaps", ()),
-        ("0=-enable-pre=0", ("-enable-pre=1",)),
+        ("0=-enable-load-pre=perhaps", ()),
+        ("0=-enable-load-pre=0", ("-enable-load-pre=1",)),
+        ("0=-enable-pre=0", ()),
+        ("*=-enable-pre=0;0=-enable-pre=1", ()),
         ("*=-enable-pre=0", ("-enable-pre=1",)),
     ],
 )

@@ -1,6 +1,7 @@
 """``compiler-gym integrate``: its files, used by the real build systems as the commands say."""
 
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from compiler_gym.cli import wrapper_settings
 from compiler_gym.cli.integrate import INTEGRATIONS
 from compiler_gym.cli.project_build import compilers, read_log
 from compiler_gym.tuning.size.object_file import read_object
@@ -174,6 +176,17 @@ def test_make_without_the_compilers(run):
     assert export == f'export PATH={os.path.dirname(compilers()["CC"])}:"$PATH"'
     with pytest.raises(AssertionError, match="compiler-gym-cc is not on the PATH: activate"):
         shell(*commands)
+
+
+def test_settings_that_bazel_passes_on():
+    """All but those that name files, and those of `build` and of the cache."""
+    passed = set(re.findall(r"--action_env=(\w+)$", INTEGRATIONS["bazel"].text, re.M))
+    names = {each for each in vars(wrapper_settings).values() if isinstance(each, str)}
+    known = {each for each in names if re.fullmatch(r"COMPILER_GYM_[A-Z_]+", each)}
+    own = "EXCLUDE_FROM FROZEN LOCK LOG MEMORY POLICY RECORD SOLE"
+    others = {f"COMPILER_GYM_{name}" for name in own.split()}
+    assert known - passed - {wrapper_settings.PREFIX, wrapper_settings.SETTINGS} == others
+    assert passed < known
 
 
 def test_bazel(run, path, environment, monkeypatch):

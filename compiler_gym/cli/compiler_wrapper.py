@@ -92,7 +92,7 @@ def main(driver: str, words: Sequence[str]) -> int:
         if CACHE_KEY in words:
             from compiler_gym.cli.smaller_object import cache_key
 
-            print(cache_key(clang))
+            print(cache_key(clang, words))
             return 0
         is_recorded = bool(os.environ.get(RECORD))
         if settings.one_run() == "1" and not is_recorded:

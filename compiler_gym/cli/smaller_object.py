@@ -8,6 +8,7 @@ import hashlib
 import os
 import re
 import sys
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -331,16 +332,28 @@ def _facts_of_tools(clang: Path) -> list[str]:
     ]
 
 
-def cache_key(clang: Path) -> str:
+def cache_key(clang: Path, words: Sequence[str]) -> str:
     """Returns a digest of what object files depend on, besides the command and the source.
 
-    It is for caches that other programs have. All settings count, also those that :func:`_key`
-    does not have, such as the number of evaluations. Empty with a lock file and while a build is
-    recorded, since the compiler has to run then.
+    It is for caches that other programs have, whose keys have no names of sources. All settings
+    count, also those that :func:`_key` does not have, such as the number of evaluations.
+
+    Args:
+        clang: The compiler.
+        words: The command.
+
+    Returns:
+        Empty if the compiler has to run: with a lock file, while a build is recorded, and where an
+        excluded source may be named in a file of arguments.
     """
-    if any(os.environ.get(name) for name in (LOCK, FROZEN, RECORD)):
+    limits = settings.limits()
+    has_file = any(word.startswith("@") for word in words)
+    if any(os.environ.get(name) for name in (LOCK, FROZEN, RECORD)) or (
+        limits.excluded and has_file
+    ):
         return ""
-    facts = _facts_of_tools(clang)
+    excluded = [word for word in words if limits.excludes(Path(word))]
+    facts = [*_facts_of_tools(clang), *excluded]
     for name, value in sorted(os.environ.items()):
         if name.startswith(PREFIX) and name not in (LOG, f"{PREFIX}CACHE"):
             facts += [name, value]

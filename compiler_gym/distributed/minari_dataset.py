@@ -50,6 +50,8 @@ def to_minari(
         Exception: See :class:`RecordedEnv`.
     """
     minari = require("minari")
+    for name in ("h5py", "PIL"):  # Else Minari fails in the middle, and leaves a folder.
+        require(name)
     env = RecordedEnv(folder, observation, action_names)
     numbers = {name: number for number, name in enumerate(env.action_names)}
     played = (each for each in trajectories(Path(folder)) if each.actions)

@@ -5,6 +5,8 @@ the root to a leaf, and gets what was recorded. Tuners of kernels are compared i
 tables of all configurations.
 """
 
+import operator
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -96,10 +98,10 @@ def _add(first: _State, states: Sequence[_State], episode: Trajectory, numbers: 
 class RecordedEnv(gymnasium.Env[Any, Any]):
     """Plays the table of ``compiler-gym record`` as an environment of gymnasium.
 
-    Actions are numbers of :attr:`action_names`. What was not recorded cannot be known: such an
-    action truncates the episode, with the last observation, the reward 0 and
-    ``info["error_type"] == "NotRecorded"``. :meth:`action_masks` tells which actions are known, in
-    the form that ``MaskablePPO`` takes.
+    Actions are numbers of :attr:`action_names`. An episode is truncated where no recorded one goes
+    on. What was not recorded cannot be known: such an action truncates the episode, too, with the
+    last observation, the reward 0 and ``info["error_type"] == "NotRecorded"``.
+    :meth:`action_masks` tells which actions are known, in the form that ``MaskablePPO`` takes.
 
     ``reset()`` draws one of :attr:`programs`, unless ``options={"program": URI}`` names one.
 
@@ -119,7 +121,8 @@ class RecordedEnv(gymnasium.Env[Any, Any]):
         FileNotFoundError: If there is no table.
         LookupError: If the observation was not recorded, or an action has no name.
         ValueError: If the table has no episode or no rewards, episodes of several environments,
-            compilers or rewards, or different results of the same actions.
+            compilers or rewards, several programs of a name, or different results of the same
+            actions.
     """
 
     def __init__(
@@ -165,6 +168,8 @@ class RecordedEnv(gymnasium.Env[Any, Any]):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
         super().reset(seed=seed)
+        if unknown := [name for name in options or {} if name != "program"]:
+            raise unknown_name("option of reset()", unknown[0], ["program"])
         chosen = (options or {}).get("program")
         if chosen is None:
             chosen = self.programs[int(self.np_random.integers(len(self.programs)))]
@@ -175,11 +180,13 @@ class RecordedEnv(gymnasium.Env[Any, Any]):
 
     @override
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        state = self._now().next.get(action)
+        number = operator.index(action)
+        state = self._now().next.get(number)
         if state is None:
-            return self._step_without_state(int(action))
+            return self._step_without_state(number)
         self._state = state
-        return state.observation.copy(), state.reward, state.is_end, False, {}
+        is_cut = not (state.is_end or state.next or state.failures)
+        return state.observation.copy(), state.reward, state.is_end, is_cut, {}
 
     def _step_without_state(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Ends the episode, for an error of the compiler or because nothing was recorded."""
@@ -200,7 +207,8 @@ class RecordedEnv(gymnasium.Env[Any, Any]):
     def action_masks(self) -> np.ndarray:
         """Returns bool [actions]: whether the result of an action in this state is known."""
         mask = np.zeros(len(self.action_names), dtype=bool)
-        mask[[*self._now().next]] = True
+        state = self._now()
+        mask[[*state.next, *state.failures]] = True
         return mask
 
     def _now(self) -> _State:
@@ -229,6 +237,9 @@ def _check_kind(folder: Path, episodes: Sequence[Trajectory]) -> None:
         values = sorted({str(getattr(each, name)) for each in episodes})
         if len(values) > 1:
             raise ValueError(f"expected one {name} in {folder}, got {' and '.join(values)}")
+    hashes = {(each.program, each.program_hash) for each in episodes}
+    if twice := [name for name, count in Counter(name for name, _ in hashes).items() if count > 1]:
+        raise ValueError(f"expected one program {twice[0]} in {folder}, got several of this name")
     if episodes[0].reward is None:
         raise ValueError(f"expected rewards in {folder}, got none; record with --reward")
 

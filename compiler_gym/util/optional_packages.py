@@ -16,7 +16,7 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
     "search": ("nevergrad", "optuna"),
     "statistics": ("scipy",),
     "huggingface": ("datasets",),
-    "minari": ("minari", "h5py"),
+    "minari": ("minari", "h5py", "PIL"),
     "explorer": ("fastapi", "uvicorn", "websockets"),
     "openenv": ("openenv",),
     "mcp": ("fastmcp",),

@@ -235,12 +235,12 @@ def test_sccache(run, path, monkeypatch):
     monkeypatch.setenv("SCCACHE_DIR", os.path.abspath("cache"))
     with socket.create_server(("localhost", 0)) as free:
         monkeypatch.setenv("SCCACHE_SERVER_PORT", str(free.getsockname()[1]))
-    title, level, make, *_ = commands_of(run, "sccache")
+    title, level, *make = commands_of(run, "sccache")[:4]
     assert title == "# Make:"
     try:
-        shell(level, make)
+        shell(level, *make)
         check("./program", "-Oz")
-        check_cache(level, make)
+        check_cache(level, *make)
     finally:
         shell("sccache --stop-server")
 
@@ -271,12 +271,17 @@ def test_cache_key(project, monkeypatch):
     monkeypatch.setenv("COMPILER_GYM_LOG", "another")
     assert len(first) == 64 and key() == first
     names = project / "names"
+    names.touch()
     keys = {first}
     for name, value in (("BUDGET", "3s"), ("EVALUATIONS", "3"), ("EXCLUDE_FROM", str(names))):
         monkeypatch.setenv(f"COMPILER_GYM_{name}", value)
         keys.add(key())
     names.write_text("both\n")
     assert len({*keys, key()}) == 5
+    # The keys of caches have the text of a source, and not its name.
+    monkeypatch.setenv("COMPILER_GYM_EXCLUDE", "lib/unit.c")
+    assert key("lib/unit.c") != key("lib/other.c") == key()
+    assert key("@arguments") == ""
     assert key("--lock=size.lock") == key("--lock", "size.lock") == ""
     monkeypatch.setenv("COMPILER_GYM_EVALUATION", "3")
     assert compile_smaller("--cache-key", check=False).returncode == 1

@@ -52,7 +52,8 @@ def test_episodes_with_the_same_beginning_are_one_tree(table):
     assert (reward, terminated, truncated, info, env.size) == (1, False, False, {}, 8)
     assert env.action_masks().tolist() == [False, True, True]
     assert env.step(1)[0].tolist() == [2, 1]
-    assert env.step(0)[0].tolist() == [3, 2]
+    observation, _, terminated, truncated, _ = env.step(np.array(0))
+    assert (observation.tolist(), terminated, truncated) == ([3, 2], False, True)
 
 
 def test_what_was_not_recorded_truncates_the_episode(table):
@@ -68,6 +69,8 @@ def test_what_was_not_recorded_truncates_the_episode(table):
     for action in (-1, 2):
         with pytest.raises(ValueError, match="from 0 to 1"):
             env.step(action)
+    with pytest.raises(TypeError):
+        env.step(0.5)
 
 
 def test_ends_of_episodes(table):
@@ -77,7 +80,8 @@ def test_ends_of_episodes(table):
     env.step(0)
     assert env.step(0)[2]
     env.reset()
-    env.step(1)
+    assert env.step(1)[2:4] == (False, False)
+    assert env.action_masks().tolist() == [False, False, True]
     _, reward, terminated, truncated, info = env.step(2)
     assert (reward, terminated, truncated) == (0, True, False)
     assert info["error_type"] == "ServiceError"
@@ -93,6 +97,8 @@ def test_programs_are_drawn_by_the_seed(table):
     assert drawn(1) == drawn(1) != drawn(2)
     with pytest.raises(LookupError, match="no program"):
         RecordedEnv(folder, "Vector").reset(options={"program": "benchmark://a/x"})
+    with pytest.raises(LookupError, match="no option"):
+        RecordedEnv(folder, "Vector").reset(options={"programs": "benchmark://a/1"})
 
 
 def test_names_of_actions_may_be_those_of_another_environment(table):
@@ -113,6 +119,7 @@ def test_names_of_actions_may_be_those_of_another_environment(table):
         ([row("x", reward=None)], "Vector", "--reward"),
         ([row("x"), row("y", reward="Other")], "Vector", "Other and Reward"),
         ([row("xy"), row("xx", rewards=[0.5, 1])], "Vector", "same results"),
+        ([row("x"), row("y", program_hash="other")], "Vector", "several of this name"),
         ([row("", error="lost")], "Vector", "failed ones only"),
     ],
 )

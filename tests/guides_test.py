@@ -1,6 +1,10 @@
 """The Python of docs/guides/ runs as it stands; see docs_test.py."""
 
+import os
 import re
+import shutil
+import subprocess
+import sys
 
 import pytest
 
@@ -13,8 +17,23 @@ PAGES = [
 ]
 
 
+@pytest.fixture(name="recorded", scope="module")
+def fixture_recorded(tmp_path_factory):
+    """A table of `compiler-gym record`."""
+    folder = tmp_path_factory.mktemp("table")
+    (folder / "all.txt").write_text("sroa gvn\nsroa licm\n")
+    words = ("record", "sha256", "--actions", "all.txt", "--output", "recorded", "--jobs", "1")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-m", "compiler_gym", *words]
+    subprocess.run(command, cwd=folder, env=environment, capture_output=True, check=True)
+    return folder / "recorded"
+
+
 @pytest.mark.parametrize("block", blocks_of_pages(PAGES))
-def test_block(block, tmp_path):
+def test_block(block, tmp_path, request, monkeypatch):
+    if '"recorded"' in block:
+        monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path / "datasets"))
+        shutil.copytree(request.getfixturevalue("recorded"), tmp_path / "recorded")
     output = run_python(block, tmp_path)
     if "class FewerBlocks(Reward)" in block:
         assert re.fullmatch(r"[1-9]\d*\.0 blocks fewer\n", output), output

@@ -70,8 +70,8 @@ def to_minari(
         "description": f"{first.environment}, compiler {first.compiler}, reward {first.reward}",
     }
     with warnings.catch_warnings():
-        # An environment without a compiler cannot be made again by its name alone.
-        warnings.filterwarnings("ignore", ".*(eval_env|env_spec).*")
+        # Minari misses an environment and an author.
+        warnings.filterwarnings("ignore", module="minari")
         dataset = minari.create_dataset_from_buffers(dataset_id, buffers, **facts | about)
     names = {"observation": env.observation_name, "action_names": env.action_names}
     dataset.storage.update_metadata({_KEY: names})

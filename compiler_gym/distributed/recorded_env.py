@@ -167,6 +167,18 @@ class RecordedEnv(gymnasium.Env[Any, Any]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
+        """Begins an episode.
+
+        Args:
+            seed: The seed of the programs that are drawn from now on.
+            options: ``{"program": URI}`` for a certain program.
+
+        Returns:
+            The observation, and ``{"program": URI}``.
+
+        Raises:
+            LookupError: If there is no such program or option.
+        """
         super().reset(seed=seed)
         if unknown := [name for name in options or {} if name != "program"]:
             raise unknown_name("option of reset()", unknown[0], ["program"])
@@ -180,6 +192,20 @@ class RecordedEnv(gymnasium.Env[Any, Any]):
 
     @override
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Takes an action.
+
+        Args:
+            action: Its number.
+
+        Returns:
+            The observation, the reward, whether the compiler ended the episode, whether it is
+            truncated, and an empty dictionary or an error.
+
+        Raises:
+            ResetNeeded: If there is no episode.
+            TypeError: If the action is not a whole number.
+            ValueError: If there is no such action.
+        """
         number = operator.index(action)
         state = self._now().next.get(number)
         if state is None:

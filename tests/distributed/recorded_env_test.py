@@ -144,7 +144,6 @@ def datasets(tmp_path, monkeypatch):
     monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path / "datasets"))
 
 
-@pytest.mark.filterwarnings("ignore:`(author|code_permalink)")
 def test_minari_and_back(table, datasets, tmp_path):
     spaces = {"Vector": SPACES["Vector"]}
     rows = [row("xyx"), row("xz", end="done"), row("", end="E", failed_action="y")]

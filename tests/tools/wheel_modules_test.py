@@ -49,7 +49,9 @@ def test_messages_name_extras_that_have_the_package():
     for extra, modules in EXTRAS.items():
         found = [each for each in required if re.search(rf"extra == [\"']{extra}[\"']", each)]
         for module in modules:
-            name = {"PIL": "pillow", "absl": "absl-py", "sklearn": "scikit-learn"}.get(module, module)
+            name = {"PIL": "pillow", "absl": "absl-py", "sklearn": "scikit-learn"}.get(
+                module, module
+            )
             assert any(re.match(name.replace("_", "-"), each) for each in found), module
 
 

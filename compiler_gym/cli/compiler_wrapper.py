@@ -34,7 +34,7 @@ from compiler_gym.cli.wrapper_command import (
     only_compiles,
 )
 from compiler_gym.cli.wrapper_log import log
-from compiler_gym.cli.wrapper_settings import CACHE_KEY, RECORD, SETTINGS, WrongSettingError
+from compiler_gym.cli.wrapper_settings import CACHE_KEY, LOG, RECORD, SETTINGS, WrongSettingError
 from compiler_gym.errors import EnvironmentNotSupported
 from compiler_gym.errors.nearest_names import UnknownNameError
 from compiler_gym.util import llvm_tools
@@ -132,7 +132,8 @@ def _run_once(clang: Path, words: Sequence[str]) -> NoReturn:
     from compiler_gym.tuning.size.one_run import description, one_run_options
 
     try:
-        words, note = [*words, *one_run_options()], description()
+        words = [*words, *one_run_options()]
+        note = description() if os.environ.get(LOG) else ""
     except EnvironmentNotSupported as error:
         sys.stderr.write(f"compiler-gym: warning: {error}\n")
         note = "no plugin"

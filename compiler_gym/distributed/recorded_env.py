@@ -17,7 +17,7 @@ import numpy as np
 from gymnasium import spaces
 from typing_extensions import override
 
-from compiler_gym.distributed.rows import Trajectory, trajectories
+from compiler_gym.distributed.rows import Trajectory, files_of, trajectories
 from compiler_gym.errors.nearest_names import unknown_name
 
 #: The end of an episode that was done.
@@ -256,7 +256,7 @@ def _check_kind(folder: Path, episodes: Sequence[Trajectory]) -> None:
         ValueError: If they cannot.
     """
     if not episodes:
-        if not folder.is_dir() or not any(folder.glob("*.parquet")):
+        if not files_of(folder):
             raise FileNotFoundError(f"expected the table of `compiler-gym record` in {folder}")
         raise ValueError(f"expected episodes in {folder}, got failed ones only")
     for name in ("environment", "compiler", "reward"):

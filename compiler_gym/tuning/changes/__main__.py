@@ -21,13 +21,13 @@ from compiler_gym.envs.llvm.datasets.llvm_datasets import get_llvm_datasets
 from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.tuning.changes.one_run import OneRunTrials, rows_of_one_run
 from compiler_gym.tuning.changes.one_run_training import (
+    OneRunRow,
     judged_one_run,
-    read_one_run,
     table_of_one_run,
     write_one_run,
 )
 from compiler_gym.tuning.changes.one_run_training import train_one_run as model_of_one_run
-from compiler_gym.tuning.changes.training import judged, read_rows, table_of
+from compiler_gym.tuning.changes.training import JudgedRow, judged, read_rows, table_of
 from compiler_gym.tuning.changes.training import train as train_ranking
 from compiler_gym.tuning.changes.trials import (
     Trials,
@@ -163,7 +163,7 @@ def judge(
     ranking = Ranking.from_json(model.read_text(encoding="utf-8")) if model else shipped_ranking()
     datasets = Datasets(get_llvm_datasets())
     end = time.monotonic() + 60 * minutes
-    done = read_rows(rows)
+    done = read_rows(rows, JudgedRow)
     for program in breadth_first(datasets, "test", count, None, seed):
         if sum(row.is_counted for row in done.values()) >= count or time.monotonic() > end:
             break
@@ -206,7 +206,7 @@ def judge_one_run(
 
     The command can be repeated: it continues with programs that are not in the file.
     """
-    datasets, done = Datasets(get_llvm_datasets()), read_one_run(rows)
+    datasets, done = Datasets(get_llvm_datasets()), read_rows(rows, OneRunRow)
     for program in breadth_first(datasets, part, count, None, seed):
         if sum(row.is_counted for row in done.values()) >= count:
             break

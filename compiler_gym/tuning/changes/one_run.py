@@ -29,21 +29,20 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from typing_extensions import override
+
 from compiler_gym.distributed import json_table
-from compiler_gym.distributed.programs import Program
-from compiler_gym.distributed.task import Job, name_of
+from compiler_gym.distributed.task import name_of
 from compiler_gym.distributed.worker import Worker
-from compiler_gym.envs.llvm.benchmarks.bitcode import add_attributes
-from compiler_gym.tuning.changes.trials import rows_of
-from compiler_gym.tuning.size.compilation import NO_CHANGE, Change, Compilation
+from compiler_gym.tuning.changes.trials import ProgramTrials, compilation_for_size, rows_of
+from compiler_gym.tuning.size.compilation import NO_CHANGE, Change
 from compiler_gym.tuning.size.evaluator import Budget, Evaluation, Evaluator
 from compiler_gym.tuning.size.inlining import Inlining, list_call_sites
 from compiler_gym.tuning.size.moves import groups_of, list_functions, moved
-from compiler_gym.util import llvm_tools
+from compiler_gym.tuning.size.one_run import one_run_options
 from compiler_gym.util.commands import run_command
 
 _FORMAT = 1
-_MARKS = ("optsize", "minsize")
 _LIST_SECONDS = 600
 
 # -enable-pre=0 is not among them: it cannot be set for single functions, see FunctionSettings.
@@ -65,42 +64,25 @@ Row = json_table.Row
 
 
 @dataclass(frozen=True)
-class OneRunTrials:
+class OneRunTrials(ProgramTrials):
     """Trials of single adjustments and decisions about calls on one program.
 
     Attributes:
-        program: The URI of the program.
-        message: The hash of the message with the bitcode, which is data of the job.
-        clang: The version of the compiler.
         adjustments: The adjustments to try.
         most_text: The maximum number of bytes of code. Larger programs get no trials.
         most_groups: The maximum number of groups of decisions about calls.
     """
 
-    program: str
-    message: str
-    clang: str
     adjustments: tuple[str, ...] = (*START, *END, *WHOLE)
     most_text: int = 20_000
     most_groups: int = 6
 
     @cached_property
+    @override
     def name(self) -> str:
-        """The hash of the content, of 32 hexadecimal digits."""
         return name_of({"one run": _FORMAT, **asdict(self)})
 
-    @classmethod
-    def job(cls, program: Program, **settings: Any) -> Job:
-        """Returns the trials on a program with its data.
-
-        Args:
-            program: The program.
-            **settings: The other attributes.
-        """
-        clang = llvm_tools.tool_version(llvm_tools.clang_path()).partition("\n")[0]
-        trials = cls(program.uri, program.message, clang, **settings)
-        return Job(trials, {program.message: program.data})
-
+    @override
     def run(self, worker: Worker) -> Row:
         """Compiles the program with each adjustment.
 
@@ -113,11 +95,7 @@ class OneRunTrials:
         """
         contents = worker.program(self.message).proto.program.contents
         with tempfile.TemporaryDirectory(prefix="compiler_gym-") as name:
-            source = Path(name) / "program.bc"
-            add_attributes(contents, source, _MARKS)
-            compilation = Compilation(
-                llvm_tools.clang_path(), source, (), llvm_tools.own_passes_path()
-            )
+            compilation = compilation_for_size(contents, Path(name))
             with Evaluator(compilation, Path(name), Budget()) as evaluator:
                 return self._row(evaluator)
 
@@ -187,10 +165,7 @@ class OneRunTrials:
 
 def listed_features(evaluator: Evaluator) -> dict[str, dict[str, dict[str, float]]]:
     """Returns the features that the plugin computes, by kind and function."""
-    plugin = llvm_tools.one_run_path()
-    load = ["-Xclang", "-load", "-Xclang", str(plugin), f"-fpass-plugin={plugin}"]
-    words = [*load, "-mllvm", "-oz-list"]
-    command = [*evaluator.command(NO_CHANGE, Path("/dev/null")), *words]
+    command = [*evaluator.command(NO_CHANGE, Path("/dev/null")), *one_run_options("-oz-list")]
     found: dict[str, dict[str, dict[str, float]]] = {"start": {}, "end": {}, "calls": {}}
     for line in run_command(command, _LIST_SECONDS).stdout.splitlines():
         each = json.loads(line)

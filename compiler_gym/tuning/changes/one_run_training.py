@@ -4,23 +4,24 @@ import json
 import resource
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from typing_extensions import override
 
 from compiler_gym.datasets import Benchmark
 from compiler_gym.datasets.selection import opensource_package
-from compiler_gym.envs.llvm.benchmarks.bitcode import add_attributes
 from compiler_gym.tuning.changes.local_training import fit_mean
 from compiler_gym.tuning.changes.one_run import END, START, WHOLE, Row
-from compiler_gym.tuning.size.compilation import Compilation
+from compiler_gym.tuning.changes.training import WORTHWHILE, HeldOutRow
+from compiler_gym.tuning.changes.trials import compilation_for_size
 from compiler_gym.tuning.size.function_gains import rows_of
 from compiler_gym.tuning.size.object_file import read_object
+from compiler_gym.tuning.size.one_run import one_run_options
 from compiler_gym.tuning.size.stack import STACK_OPTIONS, Stack, broken_promises, read_stack
 from compiler_gym.tuning.size.trial_linking import trial_linker
-from compiler_gym.util import llvm_tools
 from compiler_gym.util.commands import run_command
 from compiler_gym.util.statistics import geometric_mean
 
@@ -185,61 +186,31 @@ def _group(row: Row) -> str:
 
 # Results of the plugin on held-out programs.
 
-_MARKS = ("optsize", "minsize")
-# The range of bytes of code for files with a row.
-_WORTHWHILE = range(1_000, 20_000)
 _SECONDS = 600
 
 
 @dataclass(frozen=True)
-class OneRunRow:
+class OneRunRow(HeldOutRow):
     """The results of one run of clang on a program, each without and with the plugin.
 
     They are empty if it has too little or too much code.
 
     Attributes:
-        program: The URI of the program.
         code: Bytes of code.
         loaded: All bytes that are loaded.
         seconds: The least processor time that clang took.
         broken: The broken promises about the stack.
     """
 
-    program: str
     code: Sequence[int] = ()
     loaded: Sequence[int] = ()
     seconds: Sequence[float] = ()
     broken: Sequence[str] = ()
 
     @property
+    @override
     def is_counted(self) -> bool:
-        """True if the program has results."""
         return bool(self.code)
-
-    def as_json(self) -> str:
-        """Returns the row as a line of JSON."""
-        return json.dumps(asdict(self))
-
-
-def read_one_run(path: Path) -> dict[str, OneRunRow]:
-    """Returns the rows of a file by program; none if there is no file."""
-    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
-    rows = (OneRunRow(**json.loads(line)) for line in lines)
-    return {row.program: row for row in rows}
-
-
-def plugin_options(model: Path | None = None) -> list[str]:
-    """Returns the options of clang that load the plugin.
-
-    Args:
-        model: The model to use; that of the plugin by default.
-    """
-    plugin = f"-fpass-plugin={llvm_tools.one_run_path()}"
-    if model is None:
-        return [plugin]
-    # Loaded first to register its option, and then as a plugin.
-    load = ["-Xclang", "-load", "-Xclang", str(llvm_tools.one_run_path())]
-    return [*load, plugin, "-mllvm", f"-oz-model={model}"]
 
 
 def write_one_run(path: Path, target: str, model: Mapping[str, Any]) -> None:
@@ -264,14 +235,13 @@ def judged_one_run(benchmark: Benchmark, model: Path | None = None, runs: int = 
         CommandError: If clang fails with the plugin.
     """
     with tempfile.TemporaryDirectory(prefix="compiler_gym-") as name:
-        source = Path(name) / "program.bc"
-        add_attributes(benchmark.proto.program.contents, source, _MARKS)
-        command = Compilation(llvm_tools.clang_path(), source).command
+        command = compilation_for_size(benchmark.proto.program.contents, Path(name)).command
+        options = one_run_options(f"-oz-model={model}" if model else "")
         outputs = [Path(name) / "plain.o", Path(name) / "small.o"]
-        commands = [command(outputs[0]), [*command(outputs[1]), *plugin_options(model)]]
+        commands = [command(outputs[0]), [*command(outputs[1]), *options]]
         run_command(commands[0], _SECONDS)
         before = read_object(outputs[0])
-        if before.text not in _WORTHWHILE:
+        if before.text not in WORTHWHILE:
             return OneRunRow(str(benchmark.uri))
         # In turns, as the speed of the machine may change.
         times = [[*map(_seconds_of, commands)] for _ in range(runs)]

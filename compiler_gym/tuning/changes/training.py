@@ -2,17 +2,19 @@
 
 import json
 import tempfile
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+from typing_extensions import override
 
 from compiler_gym.datasets import Benchmark
-from compiler_gym.envs.llvm.benchmarks.bitcode import add_attributes
 from compiler_gym.tuning.changes.local_training import train_calls, train_functions
-from compiler_gym.tuning.size.compilation import Change, Compilation, change_from_json
+from compiler_gym.tuning.changes.trials import compilation_for_size
+from compiler_gym.tuning.size.compilation import Change, change_from_json
 from compiler_gym.tuning.size.evaluator import Budget, Evaluator
 from compiler_gym.tuning.size.optimizer import Optimizer
 from compiler_gym.tuning.size.ranking import (
@@ -23,7 +25,6 @@ from compiler_gym.tuning.size.ranking import (
     words_in,
 )
 from compiler_gym.tuning.size.trial_linking import trial_linker
-from compiler_gym.util import llvm_tools
 from compiler_gym.util.statistics import geometric_mean
 
 FEATURES = (
@@ -142,41 +143,58 @@ MILESTONES = (1, 10, 60, 120)
 
 ORDERS = ("portfolio", "model")
 # The range of bytes of code for files with a row.
-_WORTHWHILE = range(1_000, 20_000)
+WORTHWHILE = range(1_000, 20_000)
 
 Sizes = dict[str, dict[str, int]]
 """Bytes by order and number of evaluations; those of ``clang -Oz`` at 0."""
 
 
 @dataclass(frozen=True)
-class JudgedRow:
-    """The results of both orders on a program; empty if it has too little or too much code.
+class HeldOutRow(ABC):
+    """The results on a held-out program.
 
     Attributes:
         program: The URI of the program.
-        loaded: All bytes that are loaded.
-        code: Bytes of code of the same results.
     """
 
     program: str
-    loaded: Sizes
-    code: Sizes
 
     @property
+    @abstractmethod
     def is_counted(self) -> bool:
         """True if the program has results."""
-        return bool(self.loaded)
 
     def as_json(self) -> str:
         """Returns the row as a line of JSON."""
         return json.dumps(asdict(self))
 
 
-def read_rows(path: Path) -> dict[str, JudgedRow]:
+Judged = TypeVar("Judged", bound=HeldOutRow)
+
+
+@dataclass(frozen=True)
+class JudgedRow(HeldOutRow):
+    """The results of both orders on a program; empty if it has too little or too much code.
+
+    Attributes:
+        loaded: All bytes that are loaded.
+        code: Bytes of code of the same results.
+    """
+
+    loaded: Sizes
+    code: Sizes
+
+    @property
+    @override
+    def is_counted(self) -> bool:
+        return bool(self.loaded)
+
+
+def read_rows(path: Path, kind: type[Judged]) -> dict[str, Judged]:
     """Returns the rows of a file by program; none if there is no file."""
     if not path.is_file():
         return {}
-    rows = (JudgedRow(**json.loads(line)) for line in path.read_text().splitlines())
+    rows = (kind(**json.loads(line)) for line in path.read_text().splitlines())
     return {row.program: row for row in rows}
 
 
@@ -194,9 +212,7 @@ def judged(benchmark: Benchmark, ranking: Ranking, evaluations: int, jobs: int) 
     """
     row = JudgedRow(str(benchmark.uri), {}, {})
     with tempfile.TemporaryDirectory(prefix="compiler_gym-") as name:
-        source = Path(name) / "program.bc"
-        add_attributes(benchmark.proto.program.contents, source, ("optsize", "minsize"))
-        compilation = Compilation(llvm_tools.clang_path(), source, (), llvm_tools.own_passes_path())
+        compilation = compilation_for_size(benchmark.proto.program.contents, Path(name))
         for order in ORDERS:
             budget = Budget(evaluations=evaluations)
             with (
@@ -207,7 +223,7 @@ def judged(benchmark: Benchmark, ranking: Ranking, evaluations: int, jobs: int) 
             ):
                 search = Optimizer(evaluator, ranking=ranking if order == "model" else None)
                 search.start()
-                if search.baseline.object.text not in _WORTHWHILE:
+                if search.baseline.object.text not in WORTHWHILE:
                     return row
                 row.loaded[order], row.code[order] = _searched(search, evaluations)
     return row

@@ -30,11 +30,14 @@ if they were counted. Changes that clang refused, or crashed with, are missing.
 
 import random
 import tempfile
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property, reduce
 from pathlib import Path
 from typing import Any
+
+from typing_extensions import override
 
 from compiler_gym.datasets.selection import opensource_package
 from compiler_gym.distributed import json_table
@@ -64,7 +67,6 @@ from compiler_gym.tuning.size.trial_linking import trial_linker
 from compiler_gym.util import llvm_tools
 
 _FORMAT = 1
-_MARKS = ("optsize", "minsize")
 # The probability that a part of a random change is added or removed.
 _MUTATION = 0.25
 
@@ -72,38 +74,27 @@ Row = json_table.Row
 
 
 @dataclass(frozen=True)
-class Trials:
-    """Trials of changes on one program.
+class ProgramTrials(ABC):
+    """Trials on one program.
 
     Attributes:
         program: The URI of the program.
         message: The hash of the message with the bitcode, which is data of the job.
         clang: The version of the compiler.
-        seed: Seeds the choice of changes.
-        toggles: Number of parts that are added to the first entry of the portfolio or removed from
-            it, chosen at random.
-        alone: Number of parts that are tried alone, chosen at random.
-        combined: Number of random combinations of parts.
-        instructions: Whether to count machine instructions, which takes longer.
-        most_text: The maximum number of bytes of code. Larger programs get no trials.
-        most_groups: The maximum number of groups of decisions about calls.
     """
 
     program: str
     message: str
     clang: str
-    seed: int = 0
-    toggles: int = 6
-    alone: int = 2
-    combined: int = 3
-    instructions: bool = False
-    most_text: int = 20_000
-    most_groups: int = 40
 
-    @cached_property
+    @property
+    @abstractmethod
     def name(self) -> str:
         """The hash of the content, of 32 hexadecimal digits."""
-        return name_of({"trials": _FORMAT, **asdict(self)})
+
+    @abstractmethod
+    def run(self, worker: Worker) -> Row:
+        """Makes the trials. Returns a row of the table."""
 
     @classmethod
     def job(cls, program: Program, **settings: Any) -> Job:
@@ -117,6 +108,51 @@ class Trials:
         trials = cls(program.uri, program.message, clang, **settings)
         return Job(trials, {program.message: program.data})
 
+
+def compilation_for_size(contents: bytes, folder: Path) -> Compilation:
+    """Writes a program whose functions are all marked for size, as clang -Oz marks them.
+
+    Args:
+        contents: The bitcode.
+        folder: The folder of the file.
+
+    Returns:
+        The compilation of the file.
+    """
+    source = folder / "program.bc"
+    add_attributes(contents, source, ("optsize", "minsize"))
+    return Compilation(llvm_tools.clang_path(), source, (), llvm_tools.own_passes_path())
+
+
+@dataclass(frozen=True)
+class Trials(ProgramTrials):
+    """Trials of changes on one program.
+
+    Attributes:
+        seed: Seeds the choice of changes.
+        toggles: Number of parts that are added to the first entry of the portfolio or removed from
+            it, chosen at random.
+        alone: Number of parts that are tried alone, chosen at random.
+        combined: Number of random combinations of parts.
+        instructions: Whether to count machine instructions, which takes longer.
+        most_text: The maximum number of bytes of code. Larger programs get no trials.
+        most_groups: The maximum number of groups of decisions about calls.
+    """
+
+    seed: int = 0
+    toggles: int = 6
+    alone: int = 2
+    combined: int = 3
+    instructions: bool = False
+    most_text: int = 20_000
+    most_groups: int = 40
+
+    @cached_property
+    @override
+    def name(self) -> str:
+        return name_of({"trials": _FORMAT, **asdict(self)})
+
+    @override
     def run(self, worker: Worker) -> Row:
         """Compiles the program with each change.
 
@@ -128,20 +164,17 @@ class Trials:
             ValueError: If its object file cannot be read.
         """
         contents = worker.program(self.message).proto.program.contents
-        with tempfile.TemporaryDirectory(prefix="compiler_gym-") as name:
-            source = Path(name) / "program.bc"
-            add_attributes(contents, source, _MARKS)
-            compilation = Compilation(
-                llvm_tools.clang_path(), source, (), llvm_tools.own_passes_path()
-            )
-            with Evaluator(
-                compilation,
+        with (
+            tempfile.TemporaryDirectory(prefix="compiler_gym-") as name,
+            Evaluator(
+                compilation_for_size(contents, Path(name)),
                 Path(name),
                 Budget(),
                 trial=trial_linker(()),
                 read=read_with_instructions if self.instructions else read_object,
-            ) as evaluator:
-                return self._row(evaluator)
+            ) as evaluator,
+        ):
+            return self._row(evaluator)
 
     def _row(self, evaluator: Evaluator) -> Row:
         baseline = evaluator.evaluate_source()

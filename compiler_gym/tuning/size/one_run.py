@@ -13,8 +13,11 @@ MODELS = Path(__file__).parent / "one_run.json"
 """The models, which are part of the plugin, too."""
 
 
-def one_run_options() -> list[str]:
+def one_run_options(setting: str = "") -> list[str]:
     """Returns the options of clang that load the plugin.
+
+    Args:
+        setting: An option of the plugin.
 
     Raises:
         EnvironmentNotSupported: If there is no plugin.
@@ -25,7 +28,11 @@ def one_run_options() -> list[str]:
             f"expected {llvm_tools.ONE_RUN_FILE} beside the LLVM service, found none; "
             "install the wheel, or build //llvm_service"
         )
-    return [f"-fpass-plugin={plugin}"]
+    as_plugin = f"-fpass-plugin={plugin}"
+    if not setting:
+        return [as_plugin]
+    # Loaded first to register its options, and then as a plugin.
+    return ["-Xclang", "-load", "-Xclang", str(plugin), as_plugin, "-mllvm", setting]
 
 
 @cache

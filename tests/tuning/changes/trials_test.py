@@ -110,9 +110,9 @@ def test_table_of_a_comparison(tmp_path):
 
     rows = [row("a", 90), row("b", 110), JudgedRow("large", {}, {})]
     path = tmp_path / "rows.jsonl"
-    assert read_rows(path) == {}
+    assert read_rows(path, JudgedRow) == {}
     path.write_text("".join(each.as_json() + "\n" for each in rows))
-    assert [*read_rows(path).values()] == rows
+    assert [*read_rows(path, JudgedRow).values()] == rows
     text = table_of(rows)
     assert "| 2 programs | after 1 |" in text
     assert "| saved of loaded bytes, portfolio | 0.00% |" in text

@@ -1,6 +1,7 @@
 """``compiler-gym scoreboard``: compares methods on sets of programs, as papers do."""
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 _ROWS = "rows.jsonl"
 _PAGE = "index.html"
 _LONGEST_SECONDS = 86400.0
+_DASHES = re.compile("^--")
 _STYLE = (
     "body{font-family:sans-serif;margin:2em} td,th{padding:.2em .8em;text-align:right} "
     "td:first-child,th:first-child{text-align:left}"
@@ -53,8 +55,8 @@ def scoreboard(
         typer.Option(
             "--method",
             help=f"May be given several times: search, a policy ({', '.join(SHIPPED)}), its JSON "
-            "file, or a text file with a sequence of passes in each line, as names or as a command "
-            "of opt. By default pieces and search.",
+            "file, or a text file with a sequence of passes in each line: names of LLVM 22 or 10, or "
+            "a command of opt. By default pieces and search.",
             autocompletion=complete_policy,
             show_default=False,
         ),
@@ -203,32 +205,43 @@ def _read_sequences(path: Path) -> list[tuple[str, list[str]]]:
         ValueError: If there are none, or a part of one is no action.
     """
     from compiler_gym.cli.sequence_trials import PASS_SPACE
+    from compiler_gym.compat.legacy_actions import LEGACY_SPACE
     from compiler_gym.tuning.policies.policy import LEVEL_SPACE
 
     found = []
     with opened_env("llvm-v0") as env:
-        spaces = {each.name: each for each in env.action_spaces}
+        by_name = {each.name: each for each in env.action_spaces}
+        spaces = [by_name[name] for name in (PASS_SPACE, LEVEL_SPACE, LEGACY_SPACE)]
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
             text = line.partition("#")[0].strip()
             if not text:
                 continue
             try:
-                found.append(_actions(spaces[PASS_SPACE], text))
+                found.append(_actions(spaces, text))
             except (LookupError, ValueError) as error:
-                try:
-                    found.append(_actions(spaces[LEVEL_SPACE], text))
-                except (LookupError, ValueError):
-                    raise ValueError(f"{path}, line {number}: {error}") from error
+                raise ValueError(f"{path}, line {number}: {error}") from error
     if not found:
         raise ValueError(f"{path}: expected a sequence of passes in each line, got none")
     return found
 
 
-def _actions(space: Any, text: str) -> tuple[str, list[str]]:
-    names = text.split()
-    if all(name in space.names for name in names):
-        return space.name, names
-    return space.name, [space.names[action] for action in space.from_string(text)]
+def _actions(spaces: Sequence[Any], text: str) -> tuple[str, list[str]]:
+    """Reads a sequence as actions of the first space that has them.
+
+    Raises:
+        LookupError, ValueError: From the first space, if none has them.
+    """
+    names = [_DASHES.sub("-", name) for name in text.split()]
+    for space in spaces:
+        if all(name in space.names for name in names):
+            return space.name, names
+    errors: list[LookupError | ValueError] = []
+    for space in spaces:
+        try:
+            return space.name, [space.names[action] for action in space.from_string(text)]
+        except (LookupError, ValueError) as error:
+            errors.append(error)
+    raise errors[0]
 
 
 def _tables(

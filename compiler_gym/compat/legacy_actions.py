@@ -11,6 +11,9 @@ from types import MappingProxyType
 # The LLVM service reads the same file for its action space Legacy124.
 _TABLE = Path(__file__).with_name("legacy_actions.json")
 
+LEGACY_SPACE = "Legacy124"
+"""The action space of the LLVM service that has these actions, by the names of LLVM 10."""
+
 LEGACY_ACTIONS: Mapping[str, str | None] = MappingProxyType(
     dict(json.loads(_TABLE.read_text(encoding="utf-8")))
 )

@@ -65,11 +65,14 @@ def test_methods_are_compared_and_rows_are_kept(run, environment, sets):
 
 def test_a_program_that_does_not_compile_has_no_row(run, environment, sets):
     (environment / "one" / "wrong.c").write_text("int f(void) { return g; }\n")
-    done = run("scoreboard", *sets, "--method", "theirs.txt", "--json", code=1)
+    (environment / "former.txt").write_text("--mem2reg --prune-eh --loop-unswitch -sroa\n")
+    done = run("scoreboard", *sets, "--method", "former.txt", "--json", code=1)
     result = json.loads(done.stdout)
     assert result["standings"][0]["programs"] == 3
     ((program, reason),) = result["failed"].items()
     assert program.endswith("one/wrong.c") and "use of undeclared identifier 'g'" in reason
+    # Names of LLVM 10 are read, too.
+    assert "simple-loop-unswitch<nontrivial" in rows_in(environment)[0]["commandline"]
 
 
 def test_wrong_sequences_and_tries(run, fails, environment, sets):

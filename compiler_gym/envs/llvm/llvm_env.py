@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 from gymnasium.spaces import Space
 from typing_extensions import override
 
+from compiler_gym.compat.legacy_actions import LEGACY_SPACE
 from compiler_gym.datasets import AnyBenchmark, Benchmark, Dataset, Datasets
 from compiler_gym.envs.llvm.benchmarks.command_line_benchmark import (
     BenchmarkFromCommandLine,
@@ -53,9 +54,7 @@ from compiler_gym.util.runfiles_path import find_service_binary
 
 DEFAULT_BENCHMARK = "benchmark://kernels-v0/sha256"
 
-# The actions of CompilerGym 0.2.5.
 _ALL_SPACE, _LLVM_SPACE = "PassesAll", "PassesLLVM"
-_LEGACY_SPACE = "Legacy124"
 
 # The environment variable with the name of the default action space.
 _ACTION_SPACE_VARIABLE = "COMPILER_GYM_ACTION_SPACE"
@@ -225,7 +224,7 @@ class LlvmEnv(ProgramEnv):
     @classmethod
     def _action_space_class(cls, name: str) -> type[LlvmCommandline]:
         """Returns the class of the action space with a name."""
-        return LegacyCommandline if name == _LEGACY_SPACE else cls.action_space_class
+        return LegacyCommandline if name == LEGACY_SPACE else cls.action_space_class
 
     @classmethod
     def _spaces_of_llvm(cls, space: Any) -> list[LlvmCommandline]:

@@ -4,7 +4,7 @@ from enum import Enum
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from compiler_gym.compat.legacy_actions import LEGACY_ACTIONS
+from compiler_gym.compat.legacy_actions import LEGACY_ACTIONS, LEGACY_SPACE
 
 AUTOPHASE_FEATURE_NAMES: tuple[str, ...] = (
     "BBNumArgsHi",
@@ -206,6 +206,6 @@ def _action_descriptions() -> Any:
     binary = find_service_binary("compiler_gym-llvm-service")
     with CompilerGymServiceConnection(binary) as service:
         spaces = [message_to_python(space) for space in service.action_spaces]
-    legacy = next(space for space in spaces if space.name == "Legacy124")
+    legacy = next(space for space in spaces if space.name == LEGACY_SPACE)
     members = zip(legacy.names, legacy.descriptions, strict=True)
     return Enum("action_descriptions", {_MEMBERS[name]: text for name, text in members})

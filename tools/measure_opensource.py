@@ -1,4 +1,4 @@
-"""Measures the programs of benchmark://opensource-v0, and finds those that are equal.
+"""Measures the programs of opensource-v0 and the sealed ones, and finds those that are equal.
 
     bazel run //tools:measure_opensource -- --keep $PWD/rows.jsonl
     bazel run //tools:measure_opensource -- --check 10
@@ -29,6 +29,7 @@ from compiler_gym.envs.llvm.datasets.opensource_dataset import (
     FOLDER,
     MINI,
     OpenSourceDataset,
+    OpenSourceSealedDataset,
     packages_of,
 )
 from compiler_gym.envs.llvm.datasets.opensource_table import ProgramFacts, read_table, write_table
@@ -83,12 +84,16 @@ def measure_all(
     """Returns a row for each program that compiles, in the order of the manifest."""
     lines = keep.read_text().splitlines() if keep and keep.exists() else []
     rows = {row["program"]: row for row in map(json.loads, lines)}
-    programs = (folder / OpenSourceDataset.LIST).read_text(encoding="utf-8").splitlines()
+    programs = {
+        program: f"{kind.NAME}/{program}"
+        for kind in (OpenSourceDataset, OpenSourceSealedDataset)
+        for program in _listed(folder, kind.LIST)
+    }
     writing = Lock()
 
     def add(program: str) -> None:
         try:
-            row = measure(environments, program)
+            row = {"program": program, **measure(environments, programs[program])}
         except (BenchmarkInitError, ServiceError) as error:
             print(f"{program} is left out: {error}", flush=True)
             return
@@ -104,10 +109,15 @@ def measure_all(
     return [rows[program] for program in programs if program in rows]
 
 
-def measure(environments: ThreadEnvironments, program: str) -> Row:
+def _listed(folder: Path, name: str) -> list[str]:
+    path = folder / name
+    return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+
+
+def measure(environments: ThreadEnvironments, uri: str) -> Row:
     """Returns the facts about a program, and the hashes of its functions."""
     env = environments.get()
-    benchmark = env.datasets.benchmark(f"{OpenSourceDataset.NAME}/{program}")
+    benchmark = env.datasets.benchmark(uri)
     env.reset(benchmark=benchmark)
     observed = env.observation.observe(tuple(_OBSERVED.values()))
     facts = {
@@ -116,7 +126,7 @@ def measure(environments: ThreadEnvironments, program: str) -> Row:
     }
     bitcode = benchmark.proto.program.contents
     hashes = function_hashes(bitcode)
-    return {"program": program, **facts, "bitcode_bytes": len(bitcode), "functions": hashes}
+    return {**facts, "bitcode_bytes": len(bitcode), "functions": hashes}
 
 
 def function_hashes(bitcode: bytes) -> dict[str, str]:
@@ -141,7 +151,8 @@ def write(rows: Sequence[Row], folder: Path) -> None:
     lines = [f"{copy},{original}\n" for copy, original in copies.items()]
     (folder / DUPLICATES).write_text("".join(["program,same_as\n", *lines]))
     if not (folder / MINI).exists():
-        chosen = mini([facts for facts in table if program_of(facts) not in copies])
+        left_out = {*copies, *_listed(folder, OpenSourceSealedDataset.LIST)}
+        chosen = mini([facts for facts in table if program_of(facts) not in left_out])
         (folder / MINI).write_text("".join(f"{program}\n" for program in chosen))
 
 
@@ -204,9 +215,11 @@ def mini(table: Sequence[ProgramFacts]) -> list[str]:
 def check(environments: ThreadEnvironments, count: int) -> int:
     """Measures random programs again. Returns the number of those that differ from the table."""
     table = read_table(FOLDER)
+    sealed = {*_listed(FOLDER, OpenSourceSealedDataset.LIST)}
     wrong = 0
     for program in random.sample([*table], count):
-        row = measure(environments, program)
+        kind = OpenSourceSealedDataset if program in sealed else OpenSourceDataset
+        row = {"program": program, **measure(environments, f"{kind.NAME}/{program}")}
         row |= {"code_hash": _code_hash(row), "functions": len(row["functions"])}
         known = table[program]._asdict()
         differing = [

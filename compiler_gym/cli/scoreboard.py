@@ -55,8 +55,8 @@ def scoreboard(
         typer.Option(
             "--method",
             help=f"May be given several times: search, a policy ({', '.join(SHIPPED)}), its JSON "
-            "file, or a text file with a sequence of passes in each line: names of LLVM 22 or 10, or "
-            "a command of opt. By default pieces and search.",
+            "file, or a text file with a sequence of passes in each line: names of LLVM 22 or 10, "
+            "or a command of opt. By default pieces and search.",
             autocompletion=complete_policy,
             show_default=False,
         ),

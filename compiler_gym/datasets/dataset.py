@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from functools import total_ordering
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -55,6 +55,10 @@ class Dataset:
 
     # For subclasses that do not call __init__.
     sort_order: int = 0
+
+    SEALED: ClassVar[bool] = False
+    """Whether the programs are for the last measurement of a finished method. Only who names the
+    dataset gets programs of it."""
 
     def __init__(
         self,

@@ -124,7 +124,7 @@ class Datasets:
         """Iterates over the URIs of all benchmarks, in turns of one from each dataset.
 
         The order is always the same. There may be no end to it, since some datasets generate
-        programs. A dataset is downloaded only when it is its turn.
+        programs. A dataset is downloaded only when it is its turn. Sealed datasets are left out.
 
         Args:
             with_deprecated: Whether to include deprecated datasets.
@@ -134,7 +134,9 @@ class Datasets:
             DatasetInitError: A dataset cannot be installed.
         """
         return round_robin_iterables(
-            dataset.benchmark_uris() for dataset in self.datasets(with_deprecated, installed_only)
+            dataset.benchmark_uris()
+            for dataset in self.datasets(with_deprecated, installed_only)
+            if not dataset.SEALED
         )
 
     def benchmarks(
@@ -184,6 +186,7 @@ class Datasets:
         """Returns a random benchmark.
 
         Datasets that are deprecated, or are installed and have no benchmarks, are not drawn from.
+        Sealed ones are drawn from if ``weights`` names them.
 
         Args:
             random_state: The source of randomness. None for a new one.
@@ -200,9 +203,13 @@ class Datasets:
             DatasetInitError: The dataset that was drawn cannot be installed.
         """
         generator = random_state if random_state is not None else np.random.default_rng()
-        candidates = [d for d in self.datasets(installed_only=installed_only) if not _is_empty(d)]
+        by_name = {self.dataset(name).name: weight for name, weight in (weights or {}).items()}
+        candidates = [
+            dataset
+            for dataset in self.datasets(installed_only=installed_only)
+            if not _is_empty(dataset) and (not dataset.SEALED or dataset.name in by_name)
+        ]
         if weights is not None:
-            by_name = {self.dataset(name).name: weight for name, weight in weights.items()}
             values = [by_name.get(dataset.name, 0.0) for dataset in candidates]
         elif weighted:
             values = [float(dataset.size) for dataset in candidates]

@@ -178,6 +178,24 @@ def test_frequencies_of_random_benchmarks(datasets):
     assert frequencies["a-v0"] == pytest.approx(1500, abs=80)
 
 
+class Sealed(Numbers):
+    SEALED = True
+
+
+def test_sealed_datasets_must_be_named():
+    datasets = Datasets([Numbers("benchmark://a-v0"), Sealed("benchmark://s-v0")])
+    assert "benchmark://s-v0" in [dataset.name for dataset in datasets]
+    assert datasets.benchmark("benchmark://s-v0/1").uri.dataset == "s-v0"
+    assert [*datasets.benchmark_uris()] == [f"benchmark://a-v0/{i}" for i in range(3)]
+    rng = np.random.default_rng(0)
+    drawn = {
+        weighted: {datasets.random_benchmark(rng, weighted=weighted).uri.dataset for _ in range(30)}
+        for weighted in (False, True)
+    }
+    assert drawn == {False: {"a-v0"}, True: {"a-v0"}}
+    assert datasets.random_benchmark(rng, weights={"s-v0": 1}).uri.dataset == "s-v0"
+
+
 @pytest.mark.parametrize("weights", [{}, {"a-v0": 0}, {"a-v0": -1, "b-v0": 2}])
 def test_random_benchmark_with_bad_weights(datasets, weights):
     with pytest.raises(ValueError, match="no dataset to draw"):

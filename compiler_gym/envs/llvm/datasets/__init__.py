@@ -32,6 +32,7 @@ from compiler_gym.envs.llvm.datasets.opensource_dataset import (
     OpenSourceDataset,
     OpenSourceDatasetV1,
     OpenSourceMiniDataset,
+    OpenSourceSealedDataset,
 )
 from compiler_gym.envs.llvm.datasets.opensource_table import ProgramFacts
 from compiler_gym.envs.llvm.datasets.programs_dataset import ProgramsDataset
@@ -67,6 +68,7 @@ __all__ = [
     "OpenSourceDataset",
     "OpenSourceDatasetV1",
     "OpenSourceMiniDataset",
+    "OpenSourceSealedDataset",
     "POJ104Dataset",
     "POJ104LegacyDataset",
     "ProgramFacts",

@@ -30,6 +30,7 @@ from compiler_gym.envs.llvm.datasets.opensource_dataset import (
     OpenSourceDataset,
     OpenSourceDatasetV1,
     OpenSourceMiniDataset,
+    OpenSourceSealedDataset,
 )
 from compiler_gym.envs.llvm.datasets.programs_dataset import ProgramsDataset
 from compiler_gym.envs.llvm.datasets.published import (
@@ -330,6 +331,14 @@ NAMED_DATASETS: tuple[type[_Published], ...] = (
 """The classes of the datasets that there are."""
 
 
+_OPENSOURCE = (
+    OpenSourceDataset,
+    OpenSourceDatasetV1,
+    OpenSourceMiniDataset,
+    OpenSourceSealedDataset,
+)
+
+
 def get_llvm_datasets(site_data_base: str | Path | None = None) -> Iterator[Dataset]:
     """Makes the datasets of the LLVM environments: built-in, generated, then published programs.
 
@@ -339,7 +348,7 @@ def get_llvm_datasets(site_data_base: str | Path | None = None) -> Iterator[Data
     """
     base = site_data_path() if site_data_base is None else Path(site_data_base)
     yield KernelsDataset(base, sort_order=-2)  # Before cbench-v1, which has -1.
-    for opensource in (OpenSourceDataset, OpenSourceDatasetV1, OpenSourceMiniDataset):
+    for opensource in _OPENSOURCE:
         yield opensource(base, sort_order=-2)
     yield ProgramsDataset(base, sort_order=-2)
     yield CsmithDataset(base)

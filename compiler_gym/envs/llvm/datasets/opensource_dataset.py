@@ -302,6 +302,19 @@ class OpenSourceMiniDataset(OpenSourceDataset):
     LIST = MINI
 
 
+class OpenSourceSealedDataset(OpenSourceDataset):
+    """Programs of other packages, for the last measurement of a finished method.
+
+    No model, policy or setting of this package was chosen by them, and draws from all datasets
+    leave them out. All are of the part ``test``, and other packages have none of their functions.
+    """
+
+    NAME = "benchmark://opensource-sealed-v0"
+    DESCRIPTION = "Files of released C and C++ software, to judge finished methods alone"
+    LIST = "sealed.txt"
+    SEALED = True
+
+
 @cache
 def packages_of(folder: Path = FOLDER) -> dict[str, Package]:
     """Returns the packages of a list by name."""

@@ -53,6 +53,7 @@ def test_get_llvm_datasets(tmp_path):
     assert classes.pop("benchmark://opensource-v0") == "OpenSourceDataset"
     assert classes.pop("benchmark://opensource-v1") == "OpenSourceDatasetV1"
     assert classes.pop("benchmark://opensource-mini-v0") == "OpenSourceMiniDataset"
+    assert classes.pop("benchmark://opensource-sealed-v0") == "OpenSourceSealedDataset"
     assert classes.pop("benchmark://programs-v0") == "ProgramsDataset"
     assert classes.pop("generator://csmith-v0") == "CsmithDataset"
     assert classes.pop("generator://llvm-stress-v0") == "LlvmStressDataset"
@@ -61,9 +62,10 @@ def test_get_llvm_datasets(tmp_path):
         "benchmark://anghabench-v0",
         "benchmark://mibench-v0",
     }
-    assert [dataset.name for dataset in sorted(datasets)][:6] == [
+    assert [dataset.name for dataset in sorted(datasets)][:7] == [
         "benchmark://kernels-v0",
         "benchmark://opensource-mini-v0",
+        "benchmark://opensource-sealed-v0",
         "benchmark://opensource-v0",
         "benchmark://opensource-v1",
         "benchmark://programs-v0",

@@ -13,6 +13,7 @@ from compiler_gym.envs.llvm.datasets import (
     OpenSourceDataset,
     OpenSourceDatasetV1,
     OpenSourceMiniDataset,
+    OpenSourceSealedDataset,
 )
 from compiler_gym.envs.llvm.datasets.opensource_dataset import LANGUAGES
 from compiler_gym.envs.thread_environments import ThreadEnvironments
@@ -153,13 +154,15 @@ def test_unwritable_packages(make, tmp_path):
         dataset.benchmark(f"{NAME}/first/src/one.c")
 
 
-def test_the_packages_of_the_release(tmp_path):
-    dataset = OpenSourceDataset(tmp_path)
+@pytest.mark.parametrize(
+    ("kind", "parts"), [(OpenSourceDataset, PARTS), (OpenSourceSealedDataset, ["test"])]
+)
+def test_the_packages_of_the_release(tmp_path, kind, parts):
+    dataset = kind(tmp_path)
     packages = dataset.packages.values()
-    assert len(packages) >= 40
-    assert dataset.size >= 3000
+    assert len(packages) >= 36
     assert len({package.sha256 for package in packages}) == len(packages)
-    assert {package.part for package in packages} == set(PARTS)
+    assert {package.part for package in packages} == {*parts}
     for package in packages:
         assert package.license and package.topic
         assert package.file.endswith(".tar.gz")
@@ -170,8 +173,20 @@ def test_the_packages_of_the_release(tmp_path):
     uris = list(dataset.benchmark_uris())
     assert len(set(uris)) == len(uris)
     assert uris == sorted(uris)
-    assert uris[0] in LlvmDatasets([dataset])["benchmark://opensource-v0"]
+    assert uris[0] in LlvmDatasets([dataset])[dataset.name]
     assert not any(tmp_path.iterdir())
+
+
+def test_sealed_programs_are_apart(tmp_path):
+    former, sealed = OpenSourceDataset(tmp_path), OpenSourceSealedDataset(tmp_path)
+    assert former.packages.keys().isdisjoint(sealed.packages)
+    table = by_path(sealed)
+    assert [facts.benchmark for facts in table.values()] == [*sealed.benchmark_uris()]
+    known = {facts.identity for facts in former.table()}
+    for facts in table.values():
+        # The initialisation of <iostream> is the same in all packages.
+        assert facts.shared_functions <= 1 and facts.identity not in known
+        assert facts.part == "test" == sealed.part_of(facts.benchmark)
 
 
 KINDS = (OpenSourceDataset, OpenSourceDatasetV1, OpenSourceMiniDataset)

@@ -8,6 +8,9 @@ from compiler_gym.cli.console import describe_error, is_failure, messages
 
 logger = logging.getLogger(__name__)
 
+# Of a reason. Crashes of LLVM print whole graphs.
+_MOST_LINES = 12
+
 
 def reason_for(name: str, error: Exception) -> str:
     """Returns why an item failed, and logs the traceback. A defect comes with its class."""
@@ -46,4 +49,7 @@ class Failures:
     def print(self) -> None:
         """Prints the items and the reasons to stderr."""
         for name, reason in self.reasons.items():
-            messages().print(f"{name} failed: {reason}", soft_wrap=True)
+            lines = reason.splitlines()
+            if len(lines) > _MOST_LINES:
+                lines[_MOST_LINES:] = [f"… and {len(lines) - _MOST_LINES} more lines"]
+            messages().print(f"{name} failed:", "\n".join(lines), soft_wrap=True)

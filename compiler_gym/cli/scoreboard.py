@@ -288,7 +288,7 @@ def _tables(
             [
                 {
                     "method": each.method,
-                    "code": _percent(each.code.value),
+                    "code": _percent(each.code and each.code.value),
                     "margin\nof 95 %": _margin(each.code),
                     "above -Oz": each.larger,
                     "left out": each.left_out,
@@ -308,8 +308,8 @@ def _percent(share: float | None) -> str:
     return "" if share is None else f"{100 * share:.2f}%"
 
 
-def _margin(mean: "Mean") -> str:
-    return "" if mean.margin is None else f"{100 * mean.margin:.2f}"
+def _margin(mean: "Mean | None") -> str:
+    return "" if mean is None or mean.margin is None else f"{100 * mean.margin:.2f}"
 
 
 def _write_page(path: Path, tables: Iterable[tuple[str, list[dict[str, Any]]]]) -> None:

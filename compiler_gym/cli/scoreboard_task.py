@@ -107,7 +107,7 @@ class Attempt:
 
         Returns:
             A row of the table: the attributes; IR instructions ``O0``, ``Oz``, ``marked_Oz`` and
-            ``best``; bytes of code ``code`` and ``code_Oz``; the ``curve``, which has tries,
+            ``best``; bytes of code ``code`` and ``code_Oz``, None if there is no code; the ``curve``, which has tries,
             seconds and instructions of each improvement; ``tries``, ``seconds``, ``commandline``;
             and ``opt``, which is "identical" if ``opt`` has made the same bytes.
 
@@ -139,8 +139,8 @@ class Attempt:
             **asdict(self),
             **{name: costs[name] for name in ("O0", "Oz", "best")},
             "marked_Oz": costs.get("marked_Oz", costs["Oz"]),
-            "code": code["best"],
-            "code_Oz": code["Oz"],
+            "code": code.get("best"),
+            "code_Oz": code.get("Oz"),
             "curve": game.curve,
             "tries": game.tries,
             "seconds": round(seconds, 3),

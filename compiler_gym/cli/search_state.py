@@ -79,7 +79,8 @@ class Game:
         state: The current phase: "waiting", "baselines", "searching", "shortening", "proving" or
             "done".
         costs: The values of each cost after ``O0``, after ``Oz``, after ``marked_Oz``, which is
-            -Oz with all functions marked for size, and at ``best``.
+            -Oz with all functions marked for size, and at ``best``. Those of the goal are there. Of
+            others, those are left out that the compiler cannot measure.
         tries: The number of evaluated sequences.
         curve: For each improvement, the tries and seconds until then, and the cost.
         actions: The best sequence.

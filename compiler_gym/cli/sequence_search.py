@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from compiler_gym.cli.failures import reason_for
 from compiler_gym.cli.pool_options import PoolProgress, command_pool
 from compiler_gym.cli.search_state import COSTS, NO_OPT, Budget, Game
-from compiler_gym.errors import EnvironmentNotSupported
+from compiler_gym.errors import EnvironmentNotSupported, ServiceError
 from compiler_gym.util.registration import make
 from compiler_gym.util.sequence_reducer import reductions
 
@@ -100,19 +100,31 @@ def measure_baselines(env: "LlvmEnv", game: Game) -> None:
     from compiler_gym.envs.workbench import fork_at
     from compiler_gym.tuning.policies.policy import LEVEL_SPACE, Levels
 
-    names = [f"{prefix}{level}" for _, prefix in COSTS.values() for level in ("O0", "Oz")]
-    values = iter(env.observation.observe(names))
-    for costs in game.costs.values():
-        costs["O0"], costs["Oz"] = int(next(values)), int(next(values))
     level = Levels.of(env).marked_oz
     with fork_at(env, action_space=LEVEL_SPACE) as marked:
-        found, _, done, _ = marked.multistep(
-            [marked.action_space[name] for name in level],
-            observation_spaces=[name for name, _ in COSTS.values()],
-        )
-    if not done:
-        for costs, value in zip(game.costs.values(), found, strict=True):
-            costs["marked_Oz"] = int(value)
+        _, _, failed, _ = marked.multistep([marked.action_space[name] for name in level])
+        for name, (observation, prefix) in COSTS.items():
+            costs = game.costs[name]
+            with _copy_to_measure(env, game, name) as copy:
+                values = copy.observation.observe([f"{prefix}O0", f"{prefix}Oz"])
+                costs["O0"], costs["Oz"] = map(int, values)
+            if not failed:
+                with _copy_to_measure(marked, game, name) as copy:
+                    costs["marked_Oz"] = int(copy.observation[observation])
+
+
+@contextmanager
+def _copy_to_measure(env: "LlvmEnv", game: Game, cost: str) -> "Iterator[LlvmEnv]":
+    """Makes a copy of an episode. A failure of the compiler there counts for the goal alone.
+
+    The code generator cannot compile some programs, which can have fewer instructions all the same.
+    """
+    try:
+        with env.fork() as copy:
+            yield copy
+    except ServiceError:
+        if cost == game.goal:
+            raise
 
 
 def shorten(
@@ -150,9 +162,9 @@ def write(env: "LlvmEnv", game: Game, folder: Path) -> None:
     env.reset()
     env.write_bitcode(bitcode.with_suffix(".input.bc"))
     env.multistep(game.actions)
-    costs = env.observation.observe([observation for observation, _ in COSTS.values()])
-    for name, cost in zip(COSTS, costs, strict=True):
-        game.costs[name]["best"] = int(cost)
+    for name, (observation, _) in COSTS.items():
+        with _copy_to_measure(env, game, name) as copy:
+            game.costs[name]["best"] = int(copy.observation[observation])
     game.commandline = env.commandline()
     game.bitcode = env.write_bitcode(bitcode)
 

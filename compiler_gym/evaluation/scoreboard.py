@@ -82,7 +82,7 @@ class Standing:
         tries: The mean number of tries.
         seconds: The mean time for a program.
         code: The share of code saved against ``clang -Oz``, for the result with the fewest
-            instructions.
+            instructions. It is of the programs that have code; None if none has.
         saved: For each baseline and number of tries, the share of instructions saved.
         sets: For each set, baseline and number of tries, the same.
     """
@@ -93,7 +93,7 @@ class Standing:
     larger: int
     tries: float
     seconds: float
-    code: Mean
+    code: Mean | None
     saved: Mapping[str, Mapping[int, Mean]]
     sets: Mapping[str, Mapping[str, Mapping[int, float]]]
 
@@ -130,7 +130,10 @@ def _standing(method: str, rows: list[Row], left_out: int, budgets: Sequence[int
         }
         for name, of_set in sets.items()
     }
-    code = [[1 - row["code"] / max(row["code_Oz"], 1) for row in each] for each in sets.values()]
+    code = [
+        [1 - row["code"] / max(row["code_Oz"], 1) for row in of_set if row["code"] is not None]
+        for of_set in sets.values()
+    ]
     return Standing(
         method=method,
         programs=len(rows),
@@ -138,7 +141,7 @@ def _standing(method: str, rows: list[Row], left_out: int, budgets: Sequence[int
         larger=sum(row["best"] > row["Oz"] for row in rows),
         tries=float(np.mean([row["tries"] for row in rows])),
         seconds=float(np.mean([row["seconds"] for row in rows])),
-        code=Mean.of(code),
+        code=Mean.of(filter(None, code)) if any(code) else None,
         saved={
             baseline: {
                 tries: Mean.of(each[baseline][tries] for each in by_set.values())

@@ -75,6 +75,32 @@ def test_a_program_that_does_not_compile_has_no_row(run, environment, sets):
     assert "simple-loop-unswitch<nontrivial" in rows_in(environment)[0]["commandline"]
 
 
+# LLVM optimises it, and has no code for it on any other processor than Arm's.
+WITHOUT_CODE = """
+declare i32 @llvm.aarch64.neon.saddv.i32.v4i32(<4 x i32>)
+define i32 @sum(<4 x i32> %values) {
+  %sum = call i32 @llvm.aarch64.neon.saddv.i32.v4i32(<4 x i32> %values)
+  %unused = add i32 %sum, 1
+  ret i32 %sum
+}
+"""
+
+
+def test_programs_without_code_have_instructions(run, environment, sets):
+    (environment / "vector").mkdir()
+    (environment / "vector" / "sum.ll").write_text(WITHOUT_CODE)
+    methods = ("--method", "search", "--method", "pieces")
+    done = run("scoreboard", "vector", *methods, "--tries", "6", "--json")
+    for row in rows_in(environment):
+        assert row["opt"] == "identical" and row["best"] < row["O0"]
+        assert row["code"] is None
+    assert [each["code"] for each in json.loads(done.stdout)["standings"]] == [None, None]
+    done = run("search", "vector/sum.ll", "--tries", "6", "--json")
+    (found,) = json.loads(done.stdout)
+    assert {*found["costs"]["instructions"]} == {"O0", "Oz", "marked_Oz", "best"}
+    assert not found["costs"]["bytes"] and found["opt"] == "identical"
+
+
 def test_wrong_sequences_and_tries(run, fails, environment, sets):
     (environment / "wrong.txt").write_text("mem2reg\nmem2rg\n")
     assert "line 2" in fails("scoreboard", *sets, "--method", "wrong.txt")

@@ -208,19 +208,22 @@ def program_or_dataset(datasets: "Datasets", name: str) -> str:
     return uri
 
 
-def program_uris(datasets: "Datasets", names: Iterable[str], limit: int | None) -> list[str]:
+def program_uris(
+    datasets: "Datasets", names: Iterable[str], limit: int | None, part: str | None = None
+) -> list[str]:
     """Returns the URIs of programs, and of those in datasets and folders, each once.
 
     Args:
         datasets: The datasets.
         names: The names, as for :func:`program_or_dataset`, or folders.
         limit: The most programs of each dataset or folder; None for all.
+        part: The part of each dataset, such as ``"train"``; None for all programs.
 
     Raises:
         FileNotFoundError: If a file does not exist.
         LookupError: If a word is neither a dataset nor a built-in program.
         NotADirectoryError: If a name ends in a slash, and is no folder.
-        ValueError: If a folder has no programs.
+        ValueError: If a folder has no programs, or there is no such part.
     """
     from compiler_gym.datasets.uri import names_dataset, uri_of_file
     from compiler_gym.envs.llvm.datasets.folder_dataset import dataset
@@ -233,7 +236,9 @@ def program_uris(datasets: "Datasets", names: Iterable[str], limit: int | None) 
             continue
         uri = program_or_dataset(datasets, name)
         uris += (
-            islice(datasets.require(uri).benchmark_uris(), limit) if names_dataset(uri) else [uri]
+            islice(datasets.require(uri).benchmark_uris(part=part), limit)
+            if names_dataset(uri)
+            else [uri]
         )
     return [*dict.fromkeys(uris)]
 

@@ -25,6 +25,7 @@ from compiler_gym.cli.pool_options import PoolProgress, RayOption, command_pool
 from compiler_gym.errors.nearest_names import unknown_name
 from compiler_gym.tuning.policies.shipped import SHIPPED
 from compiler_gym.util.interrupts import INTERRUPTED
+from compiler_gym.util.optional_packages import require
 from compiler_gym.util.shell_format import plural
 
 if TYPE_CHECKING:
@@ -69,6 +70,13 @@ def record(
     count: Annotated[
         int, typer.Option(min=1, help="Maximum number of programs of a dataset.")
     ] = 100,
+    part: Annotated[
+        str | None,
+        typer.Option(
+            help="The part of a dataset: train, validation or test. By default all programs.",
+            show_default=False,
+        ),
+    ] = None,
     env_id: EnvOption = "llvm-v0",
     observation: Annotated[
         list[str] | None,
@@ -107,6 +115,15 @@ def record(
             show_default=False,
         ),
     ] = None,
+    minari: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Make a dataset of Minari of the table as well, of this name, such as "
+            "llvm/kernels/random-v0. It has the first observation.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Record episodes as Parquet files.
@@ -125,6 +142,7 @@ def record(
       compiler-gym record program.c --policy coreset --observation InstCount
       compiler-gym record csmith-v0 --count 1000 --ray auto
       compiler-gym record kernels-v0 --format chat --best 1
+      compiler-gym record kernels-v0 --part train --minari llvm/kernels/random-v0
     """  # noqa: D301, the mark of a paragraph that is not filled.
     from compiler_gym.distributed.episode import Episode
     from compiler_gym.distributed.episode import record as record_episodes
@@ -132,6 +150,8 @@ def record(
     from compiler_gym.distributed.programs import Program
     from compiler_gym.distributed.rows import schema_of
 
+    if minari is not None:
+        require("minari")
     begin = time.monotonic()
     limits = Limits(workers=jobs, tries=tries, task_seconds=timeout)
     with opened_env(env_id) as env:
@@ -139,8 +159,9 @@ def record(
         if reward not in env.reward.spaces:
             raise unknown_name("reward", str(reward), [*env.reward.spaces])
         chosen = _Choice.of(env, policy, actions, range(seed, seed + episodes), steps)
-        uris = program_uris(env.datasets, programs, count)
+        uris = program_uris(env.datasets, programs, count, part)
         failures = Failures(len(uris))
+        action_names = tuple(env.action_space.names)
         schema = schema_of({name: env.observation.spaces[name].space for name in wanted})
         total = len(uris) * chosen.episodes
         interrupted = False
@@ -176,6 +197,13 @@ def record(
         written, _ = write_recorded(output_folder, paths, best)
         if not as_json:
             print_line(f"{output_folder}/chat.jsonl, .parquet: {plural(written, 'conversation')}")
+    if minari is not None:
+        # Not above: other formats do not need it.
+        from compiler_gym.distributed.minari_dataset import to_minari
+
+        made = to_minari(output_folder, minari, wanted[0] if wanted else None, action_names)
+        if not as_json:
+            print_line(f"{minari}: {plural(int(made.total_steps), 'transition')}")
     if pool.stats.failed or failures.reasons:
         raise typer.Exit(1)
 

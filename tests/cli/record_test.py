@@ -2,6 +2,9 @@
 
 import json
 
+import minari
+
+import compiler_gym
 from compiler_gym.distributed.recorded_env import RecordedEnv
 from compiler_gym.distributed.rows import fingerprint, read_table, trajectories
 from tests.processes import descendants
@@ -33,6 +36,26 @@ def test_random_episodes(run, program_c, environment):
     assert fingerprint(environment / "recorded") == before
     report = json.loads(run(*words[:4], "4", *words[5:], "--json").stdout)
     assert (report["done"], report["episodes"]) == (2, 8)
+
+
+def test_a_part_of_a_dataset(run, environment):
+    words = ("record", "kernels-v0", "--count", "2", "--episodes", "1", "--steps", "1")
+    run(*words, "--part", "validation")
+    programs = sorted(each.program for each in trajectories(environment / "recorded"))
+    assert programs == [f"benchmark://kernels-v0/{name}" for name in ("bigint", "checksums")]
+    assert "a part of benchmark://kernels-v0" in run(*words, "--part", "tests", code=1).stderr
+
+
+def test_a_dataset_of_minari(run, program_c, environment, monkeypatch):
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(environment / "datasets"))
+    done = run("record", program_c.name, "--episodes", 2, "--steps", 3, "--minari", "llvm/own-v0")
+    assert done.stdout.endswith("\nllvm/own-v0: 6 transitions\n")
+    dataset = minari.load_dataset("llvm/own-v0")
+    names = dataset.storage.metadata["compiler_gym"]["action_names"]
+    tables = {(*each.actions,) for each in trajectories(environment / "recorded")}
+    assert {(*(names[n] for n in each.actions),) for each in dataset.iterate_episodes()} == tables
+    with compiler_gym.make("llvm-v0") as env:
+        assert names == env.action_space.names
 
 
 def test_one_of_several_does_not_compile(run, program_c, environment):

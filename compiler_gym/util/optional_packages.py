@@ -10,6 +10,7 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
     "gym": ("gym", "absl", "tabulate"),
     "sb3": ("stable_baselines3",),
     "ray": ("ray", "pyarrow"),
+    "pyg": ("torch_geometric", "torch"),
     "rllib": ("ray", "torch"),
     "slurm": ("submitit",),
     "learning": ("jax", "optax", "sklearn"),

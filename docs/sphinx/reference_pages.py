@@ -43,6 +43,7 @@ FURTHER_MODULES = {
     "compiler_gym.distributed.minari_dataset": "Recorded episodes as datasets of Minari",
     "compiler_gym.distributed.programs": "Programs for pools of workers",
     "compiler_gym.distributed.recorded_env": "Recorded episodes as an environment",
+    "compiler_gym.envs.llvm.graph_tensors": "Program graphs for graph neural networks",
     "compiler_gym.envs.llvm.game_env": "Environments of single decisions of LLVM",
     "compiler_gym.envs.running_step": "Steps that are not finished yet",
     "compiler_gym.evaluation": "Evaluation of policies",

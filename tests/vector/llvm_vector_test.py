@@ -2,18 +2,22 @@
 
 import contextlib
 import threading
+from copy import deepcopy
 from functools import cache, partial
 
 import gymnasium
 import numpy as np
 import pytest
+from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode
+from gymnasium.vector.utils import batch_space, iterate
 
 import compiler_gym
+from compiler_gym.envs.llvm.graph_tensors import NODE_WORDS, graph_tensors
 from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.vector import CompilerVectorEnv
-from compiler_gym.wrappers import ActionMask, RuntimePointEstimateReward
+from compiler_gym.wrappers import ActionMask, ObservationWrapper, RuntimePointEstimateReward
 from tests.processes import descendants
 from tests.vector.same_results import assert_same
 
@@ -37,6 +41,23 @@ def sync_env(count=COUNT, mode="NextStep", **kwargs):
 def number_of_actions():
     with compiler_gym.make(ID) as env:
         return env.action_space.n
+
+
+class GymnasiumGraphs(ObservationWrapper):
+    """Program graphs as values of gymnasium's own space."""
+
+    def __init__(self, env):
+        super().__init__(env)
+        env.observation_space = "ProgramlArrays"
+
+    @property
+    def observation_space(self):
+        return spaces.Graph(spaces.Discrete(len(NODE_WORDS)), spaces.Discrete(3))
+
+    def convert_observation(self, observation):
+        tensors = graph_tensors(observation)
+        links = tensors["edge_index"].T.astype(np.int32)
+        return spaces.GraphInstance(tensors["x"], tensors["edge_type"], links)
 
 
 def random_actions(steps, count=COUNT, seed=0):
@@ -64,6 +85,8 @@ class TestResults:
         [
             {"observation_space": "Ir"},
             {"observation_space": "InstCountDict"},
+            {"observation_space": "Inst2vecEmbeddingIndices"},
+            {"observation_space": "ProgramlArrays"},
             {"observation_space": "IrInstructionCount", "reward_space": "ObjectTextSizeOz"},
             {"observation_space": None},
         ],
@@ -77,6 +100,40 @@ class TestResults:
         ):
             assert envs.observation_space == expected.observation_space
             assert_same(play(envs, actions), play(expected, actions))
+
+    @pytest.mark.parametrize("name", ["ProgramlArrays", "Inst2vecEmbeddingIndices"])
+    def test_values_of_different_lengths(self, name):
+        """Rows of ready environments and of the ends of episodes are those of single ones."""
+        arguments = {"observation_space": name}
+        with compiler_gym.make("llvm-ic-v0", **arguments) as env:
+            env.reset(benchmark=KERNELS[2])
+            expected = env.step("function(sroa)")[0]
+        arguments |= {"max_episode_steps": 1, "autoreset_mode": "SameStep"}
+        with compiler_gym.make_vec("llvm-ic-v0", COUNT, **arguments) as envs:
+            before, _ = envs.reset(options={"benchmark": KERNELS})
+            kept = deepcopy(before)
+            envs.send(["function(sroa)"], [2])
+            observations, *_, infos = envs.recv()
+            assert_same(before, kept)
+            assert_same(infos["final_obs"][0], expected)
+            assert infos["env_id"].tolist() == [2]
+            (row,) = iterate(batch_space(envs.single_observation_space, 1), observations)
+            assert row in envs.single_observation_space
+            rows = iterate(batch_space(envs.single_observation_space, COUNT), before)
+            assert_same(row, [*rows][2])
+
+    def test_graphs_of_gymnasium(self):
+        arguments = {"wrappers": [GymnasiumGraphs], "max_episode_steps": 1}
+        with (
+            contextlib.closing(sync_env(**arguments)) as expected,
+            compiler_gym.make_vec(ID, COUNT, **arguments) as envs,
+        ):
+            assert envs.observation_space == expected.observation_space
+            for ours, theirs in zip(
+                *(play(each, random_actions(2)) for each in (envs, expected)), strict=True
+            ):
+                assert ours[0] in envs.observation_space
+                assert_same([*map(tuple, ours[0])], [*map(tuple, theirs[0])])
 
     def test_those_of_single_environments(self):
         """Many steps, so that all kinds of passes were there."""

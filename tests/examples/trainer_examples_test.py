@@ -20,7 +20,7 @@ import judging  # noqa: E402
 SHOWN = r"(\d+) steps: ([\d.]+)% of what -Oz saves, ([\d.]+)% in the best of 5"
 
 
-LONGER = {"grpo.py", "ppo.py", "regalloc_search.py"}
+LONGER = {"gnn.py", "grpo.py", "offline.py", "ppo.py", "regalloc_search.py"}
 
 
 @pytest.mark.parametrize(

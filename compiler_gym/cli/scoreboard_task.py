@@ -107,9 +107,10 @@ class Attempt:
 
         Returns:
             A row of the table: the attributes; IR instructions ``O0``, ``Oz``, ``marked_Oz`` and
-            ``best``; bytes of code ``code`` and ``code_Oz``, None if there is no code; the ``curve``, which has tries,
-            seconds and instructions of each improvement; ``tries``, ``seconds``, ``commandline``;
-            and ``opt``, which is "identical" if ``opt`` has made the same bytes.
+            ``best``; bytes of code ``code`` and ``code_Oz``, None if there is no code; the
+            ``curve``, which has tries, seconds and instructions of each improvement; ``tries``,
+            ``seconds``, ``commandline``; and ``opt``, which is "identical" if ``opt`` has made the
+            same bytes.
 
         Raises:
             ServiceError: If the program cannot be compiled.

@@ -14,6 +14,10 @@ _KEYS = set(_STEP_KEYS)
 # Their keys in the batched ``info``: the values, and the mask of environments that have them.
 _INFO_KEYS = [name for key in _STEP_KEYS for name in (key, f"_{key}")]
 
+# A column of the table of booleans after a plain step, and its row for the first of the keys.
+_PLAIN = np.array([False, False, *([False, True] * len(_STEP_KEYS))])[:, np.newaxis]
+_HAD_NO_EFFECT = 2
+
 VectorStepResult = tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]
 
 
@@ -61,6 +65,7 @@ class Batches:
         self.terminations, self.truncations, *rows = self._table
         self._flags = list(zip(_STEP_KEYS, rows[::2], strict=True))
         self._slots = slots
+        self._numbers = [*range(count)]
         self._add_info = add_info
         # Slots whose ``info`` has only these keys.
         self._is_plain = [False] * count
@@ -83,6 +88,32 @@ class Batches:
         if is_plain:
             for key, values in self._flags:
                 values[number] = info[key]
+
+    def keep_rows(
+        self,
+        numbers: list[int],
+        observations: np.ndarray,
+        rewards: Sequence[float],
+        truncations: Sequence[bool],
+        had_no_effect: Sequence[bool],
+    ) -> None:
+        """Stores the results of plain steps of some slots, a row for each.
+
+        Args:
+            numbers: The numbers of the slots.
+            observations: The observations.
+            rewards: The rewards.
+            truncations: Whether the episodes were truncated. None was terminated.
+            had_no_effect: Whether the actions had no effect.
+        """
+        rows = slice(None) if numbers == self._numbers else numbers
+        self._observations[rows] = observations
+        self.rewards[rows] = rewards
+        self._table[:, rows] = _PLAIN
+        self.truncations[rows] = truncations
+        self._table[_HAD_NO_EFFECT, rows] = had_no_effect
+        for number in numbers:
+            self._is_plain[number] = True
 
     def observations(self, copy: bool) -> Any:
         """Returns the observations of all slots.

@@ -1,18 +1,23 @@
 """Pending steps of vector environments, from their beginning until their results are taken."""
 
-from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any, Final, Literal
+
+import numpy as np
 
 from compiler_gym.envs.compiler_env import StepResult
 from compiler_gym.envs.gymnasium_adapter import GymnasiumEnv
 from compiler_gym.envs.running_step import RunningStep
 from compiler_gym.errors import BenchmarkInitError, SessionLost
 from compiler_gym.service.client_service_compiler_env import ClientServiceCompilerEnv
+from compiler_gym.service.environment.plain_steps import StepLimit
 from compiler_gym.service.transport.reply_polling import ReplyPolling, ReplyWaiting
 from compiler_gym.spaces.conversions import neutral_value
 from compiler_gym.util.deadline import TIMEOUT
 from compiler_gym.util.gym_type_hints import TRUNCATED
 from compiler_gym.vector.batches import Batches
+from compiler_gym.vector.fast_steps import BatchConversion, FastSteps
 
 PROGRAM_ERRORS: Final = (BenchmarkInitError, LookupError)
 """Errors about the program of an episode. Other environments are not affected."""
@@ -76,15 +81,17 @@ class Slot:
         # The result of the environment, then what finish() makes of it.
         self._result: StepResult | None = None
         self._outcome: _Outcome | None = None
+        # The fast steps of the episode, if it has any. False if that was not decided yet.
+        self._fast: FastSteps | Literal[False] | None = False
         self._max_episode_steps = max_episode_steps
         self._elapsed_steps = 0
 
-    def begin(self, action: Any, timeout: float, running: dict[int, "Slot"]) -> None:
-        """Begins a step.
+    def begin(self, action: Any, limit: StepLimit, running: dict[int, "Slot"]) -> None:
+        """Begins a step. The request of a fast step is to be sent by :meth:`send`.
 
         Args:
             action: The action.
-            timeout: The time limit in seconds.
+            limit: The time limit.
             running: The slots with pending steps, by number. This slot is added first, so that an
                 interrupt cannot hide a step that has begun.
 
@@ -98,14 +105,31 @@ class Slot:
             running[self.number] = self
             self.is_making = False
             return
+        fast = self._current_fast_steps(action, limit)
+        begin_step: Callable[[], RunningStep] = (
+            partial(self.env.compiler_env.begin_multistep, (action,), limit.seconds)
+            if fast is None
+            else partial(fast.begin, action, limit)
+        )
         try:
             running[self.number] = self
-            self.step = step = self.env.compiler_env.begin_multistep((action,), timeout)
+            self.step = step = begin_step()
         except Exception:
             del running[self.number]
             raise
         self.deadline = step.deadline
         self.fd = step.fd
+
+    def _current_fast_steps(self, action: Any, limit: StepLimit) -> FastSteps | None:
+        """Returns the fast steps if the next step is one of them."""
+        fast = self._fast
+        if fast is None or type(action) is not int or limit.seconds <= 0:
+            return None
+        if fast and fast.is_current():
+            return fast
+        # The first step of the episode, or something but steps has changed.
+        self._fast = fast = FastSteps.of(self.env)
+        return fast if fast is not None and fast.is_current() else None
 
     def begin_reset(self, running: dict[int, "Slot"]) -> None:
         """Makes the next episode the pending step, whose :meth:`finish` resets the environment."""
@@ -168,6 +192,48 @@ class Slot:
         self._elapsed_steps, self._outcome, self._result = elapsed_steps, outcome, None
         return outcome
 
+    def send(self) -> None:
+        """Sends the request of a fast step, unless it was sent."""
+        if self.is_fast:
+            step = self._fast
+            assert step, "the step is fast"
+            self.step, self.fd = None, -1
+            self.step, self.fd = step.send(), step.fd
+
+    @property
+    def is_fast(self) -> bool:
+        """True if the step in progress is a fast one, and its reply was not received yet."""
+        return self.step is not None and self.step is self._fast
+
+    def receive(self) -> FastSteps | None:
+        """Receives the reply of a fast step.
+
+        Returns:
+            The step, for :meth:`keep_plain`. None if it is not plain: :meth:`finish` it.
+        """
+        step = self._fast
+        assert step, "the step is fast"
+        self.step, self.fd = None, -1
+        self.step, is_plain = step, step.receive()
+        return step if is_plain else None
+
+    def keep_plain(self, observation: np.ndarray) -> None:
+        """Keeps the result of a plain step, which takes the place of :meth:`finish`.
+
+        Args:
+            observation: The observation that the wrappers make of that of the step.
+        """
+        assert self._fast, "the step is fast"
+        step = self._fast.steps
+        elapsed_steps = self._elapsed_steps + 1
+        truncated = elapsed_steps == self._max_episode_steps
+        self.observation = observation.copy() if truncated else observation
+        self.infos = [{"action_had_no_effect": step.had_no_effect, "new_action_space": False}]
+        self.is_over = truncated
+        outcome = step.reward, False, truncated
+        # In one line, so that a repetition does not count the step again.
+        self._elapsed_steps, self._outcome, self.step = elapsed_steps, outcome, None
+
     def prepare_reset(self, benchmark: Any = None, timeout: float = TIMEOUT) -> None:
         """Starts the work of :meth:`reset` without a seed, and with these options."""
         self.is_over = True
@@ -198,6 +264,7 @@ class Slot:
             self._add_name(error, options.get("benchmark"))
             raise
         self.infos = [info]
+        self._fast = False
         self._elapsed_steps = 0
         self.has_begun = True
         self.is_making = False
@@ -248,6 +315,9 @@ class PendingSteps:
         self._batches = batches
         self._resets_in_same_step = resets_in_same_step
         self._polling = ReplyPolling()
+        self._conversion = BatchConversion((), len(slots))
+        # True if a step may have begun without its request.
+        self._may_be_unsent = False
 
     def __contains__(self, slot: Slot) -> bool:
         number = slot.number
@@ -270,13 +340,15 @@ class PendingSteps:
             Exception: Any error of :meth:`Slot.begin` and :meth:`Slot.reset`. The others that have
                 begun are pending.
         """
-        running = self.running
+        self._may_be_unsent = True
+        running, limit = self.running, StepLimit(timeout)
         ended = []
         for slot, action in zip(slots, actions, strict=True):
             if slot.is_over and not slot.is_making:
                 ended.append(slot)
             else:
-                slot.begin(action, timeout, running)
+                slot.begin(action, limit, running)
+        self._send()
         # The others make their steps in the meantime.
         for slot in ended:
             slot.prepare_reset()
@@ -284,21 +356,83 @@ class PendingSteps:
             slot.begin_reset(running)
             self._finish(slot)
 
+    def _send(self) -> None:
+        """Sends the requests of fast steps that have begun, together."""
+        if self._may_be_unsent:
+            for slot in self.running.values():
+                slot.send()
+            self._may_be_unsent = False
+
     def gather(self, count: int) -> None:
         """Waits for a number of results, and takes all that have arrived.
 
         Raises:
             Exception: Any error of :meth:`Slot.finish` and :meth:`Slot.reset`.
         """
+        self._send()
         waiting = ReplyWaiting(self.running.values(), self._polling)
-        while self.running:
-            is_enough = len(self.ready) + len(self.ended) >= count
+        fast: list[Slot] = []
+        while len(self.running) > len(fast):
+            is_enough = len(self.ready) + len(self.ended) + len(fast) >= count
             for slot in waiting.take(wait=not is_enough):
-                self._finish(slot)
+                if slot.is_fast:
+                    fast.append(slot)
+                else:
+                    self._finish(slot)
             if is_enough:
                 break
+        self._finish_fast(fast)
         if self.ended:
             self.reset_ended()
+
+    def gather_all(self) -> None:
+        """Waits for all results, and takes them.
+
+        Raises:
+            Exception: Any error of :meth:`Slot.finish` and :meth:`Slot.reset`.
+        """
+        self._send()
+        slots = [*self.running.values()]
+        if all([slot.is_fast for slot in slots]):
+            ReplyWaiting(slots, self._polling).take_all()
+            self._finish_fast(slots)
+        self.gather(len(self._slots))
+
+    def _finish_fast(self, slots: Sequence[Slot]) -> None:
+        """Takes the results of fast steps whose replies have arrived."""
+        received = [(slot, slot.receive()) for slot in slots]
+        plain = [(slot, step) for slot, step in received if step is not None]
+        while plain:
+            conversions = plain[0][1].conversions
+            if self._conversion.conversions != conversions:
+                self._conversion = BatchConversion(conversions, len(self._slots))
+            alike = [each for each in plain if each[1].conversions == conversions]
+            self._keep_plain(alike)
+            plain = [each for each in plain if each[1].conversions != conversions]
+        for slot, step in received:
+            if step is None:
+                self._finish(slot)
+
+    def _keep_plain(self, plain: Sequence[tuple[Slot, FastSteps]]) -> None:
+        """Stores the results of plain steps of environments with the same conversions."""
+        numbers = [slot.number for slot, _ in plain]
+        steps = [step for _, step in plain]
+        rows = self._conversion.rows(numbers, steps)
+        for (slot, _), row in zip(plain, rows, strict=True):
+            slot.keep_plain(row)
+        self._batches.keep_rows(
+            numbers,
+            rows,
+            [each.steps.reward for each in steps],
+            [slot.is_over for slot, _ in plain],
+            [each.steps.had_no_effect for each in steps],
+        )
+        for slot, _ in plain:
+            if slot.is_over and self._resets_in_same_step:
+                self._finish(slot)
+            else:
+                self.ready[slot.number] = slot
+                del self.running[slot.number]
 
     def _finish(self, slot: Slot) -> None:
         """Takes the result of a finished step."""

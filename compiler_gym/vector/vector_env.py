@@ -241,7 +241,7 @@ class CompilerVectorEnv(VectorEnv):
             if self.num_envs == 1 and not (first.is_over or first.is_making):
                 return self._make_single_step(actions, timeout)
             self.send(actions, timeout=timeout)
-            steps.gather(self.num_envs)
+            steps.gather_all()
         except Exception:
             steps.drop_results()
             raise
@@ -314,10 +314,12 @@ class CompilerVectorEnv(VectorEnv):
         return numbers
 
     def _check_may_begin(self, slots: Sequence[Slot]) -> None:
-        if len({slot.number for slot in slots}) < len(slots):
+        steps = self._steps
+        if slots is not self._slots and len({slot.number for slot in slots}) < len(slots):
             raise ValueError(f"Not all different: {[slot.number for slot in slots]}")
+        are_pending = bool(steps.running or steps.done)
         for slot in slots:
-            if slot in self._steps:
+            if are_pending and slot in steps:
                 raise AlreadyPendingCallError(
                     f"Environment {slot.number} has a step whose result was not taken by recv()",
                     "send",

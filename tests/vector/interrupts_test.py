@@ -15,6 +15,7 @@ APPEND_A, NO_OP, END = 3, 4, 5
 VECTOR = ("compiler_gym.vector.",)
 LAYERS_BELOW = (
     "compiler_gym.service.environment.episode_runner",
+    "compiler_gym.service.environment.plain_steps",
     "compiler_gym.service.session.session",
     "compiler_gym.service.transport.frame_socket",
 )
@@ -24,7 +25,9 @@ LAYERS_BELOW = (
 LAST_LINE = "return result"
 
 # Once these have begun, it is not known how far they have come.
-LOSING_LINE = re.compile(r"\.begin_multistep\(|\.result\(\)")
+LOSING_LINE = re.compile(r"begin_step\(\)|step\.send\(\)|\.result\(\)|\.receive\(\)")
+FAST_STEPS = "compiler_gym.vector.fast_steps"
+LOSING_FUNCTIONS = ("begin", "send", "receive", "result")
 
 
 class CtrlC:
@@ -37,11 +40,13 @@ class CtrlC:
     Attributes:
         was_raised: True if there was such a line.
         line: Its text.
+        is_losing: True if a session may be lost there.
     """
 
     def __init__(self, modules: tuple[str, ...], position: int):
         self.was_raised = False
         self.line = ""
+        self.is_losing = False
         self._modules = modules
         self._left = position
 
@@ -66,6 +71,9 @@ class CtrlC:
         if self._left == 0:
             self.was_raised = True
             self.line = line
+            is_fast = frame.f_globals["__name__"] == FAST_STEPS
+            is_within = is_fast and frame.f_code.co_name in LOSING_FUNCTIONS
+            self.is_losing = is_within or bool(LOSING_LINE.search(line))
             raise KeyboardInterrupt
         self._left -= 1
         return self._trace
@@ -80,7 +88,7 @@ def results_left(envs: Any) -> Iterator[tuple[int, tuple[str, float, bool, bool]
             assert "Cannot wait for 1 results" in str(error)
             return
         for row, number in enumerate(infos["env_id"].tolist()):
-            result = observations[row], rewards[row], terminated[row], truncated[row]
+            result = texts(observations)[row], rewards[row], terminated[row], truncated[row]
             yield number, result, is_lost(infos, row)
 
 
@@ -103,19 +111,27 @@ def begin_episodes(envs: Any) -> list[str]:
         The texts.
     """
     envs.reset()
-    if envs.autoreset_mode.value == "NextStep":
-        return list(envs.step([END, NO_OP])[0])
-    return list(envs.step([APPEND_A, NO_OP])[0])
+    is_next = envs.autoreset_mode.value == "NextStep"
+    return texts(envs.step([END if is_next else APPEND_A, NO_OP])[0])
+
+
+def texts(observations: Any) -> list[str]:
+    """The texts, or descriptions of other observations."""
+    return [str(each) for each in observations]
 
 
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
-@pytest.mark.parametrize(("modules", "stride", "fewest"), [(VECTOR, 1, 80), (LAYERS_BELOW, 4, 150)])
-def test_several_environments(toy_id, mode, modules, stride, fewest):
+@pytest.mark.parametrize("observation", ["text", "histogram"])
+@pytest.mark.parametrize(("modules", "stride", "fewest"), [(VECTOR, 1, 80), (LAYERS_BELOW, 4, 100)])
+def test_several_environments(toy_id, mode, observation, modules, stride, fewest):
     actions = [END if mode == "SameStep" else NO_OP, APPEND_A]
     position = 0
-    with compiler_gym.make_vec(toy_id, 2, observation_space="text", autoreset_mode=mode) as envs:
+    with compiler_gym.make_vec(
+        toy_id, 2, observation_space=observation, autoreset_mode=mode
+    ) as envs:
         begin_episodes(envs)
-        expected = [*zip(*envs.step(actions)[:4], strict=True)]
+        observations, *others, _ = envs.step(actions)
+        expected = [*zip(texts(observations), *others, strict=True)]
         while True:
             before = begin_episodes(envs)
             with CtrlC(modules, position) as ctrl_c:
@@ -127,15 +143,16 @@ def test_several_environments(toy_id, mode, modules, stride, fewest):
                 assert number not in seen
                 seen.add(number)
                 if was_lost:
-                    assert modules is not VECTOR or LOSING_LINE.search(ctrl_c.line)
+                    assert modules is not VECTOR or ctrl_c.is_losing, ctrl_c.line
                     assert result[1:] == (0, False, True)
                     assert mode == "SameStep" or result[0] == before[number]
                 else:
                     assert result == expected[number]
             # The others have not begun their step, so that the next one is their first.
-            *results, infos = envs.step(actions)
+            observations, *others, infos = envs.step(actions)
+            results = [*zip(texts(observations), *others, strict=True)]
             for number in {0, 1} - seen:
-                assert tuple(each[number] for each in results) == expected[number]
+                assert results[number] == expected[number]
                 assert not is_lost(infos, number)
             position += stride
     assert position >= fewest

@@ -12,7 +12,7 @@ from gymnasium.spaces import Discrete, Space
 from compiler_gym.compat.classic_gym.spaces import as_gymnasium
 from compiler_gym.errors.nearest_names import several_names, unknown_name
 from compiler_gym.service.proto import ActionSpace as ActionSpaceProto
-from compiler_gym.service.proto import Event
+from compiler_gym.service.proto import Event, StepRequest
 from compiler_gym.service.proto.py_converters import ServiceMessageConverters
 from compiler_gym.spaces import ActionSpace
 from compiler_gym.util.random_state import copy_generator, shallow_copy
@@ -32,6 +32,7 @@ class ActionEncoder:
         self._space = space
         self._to_event = to_event
         self._events: dict[int, Event] = {}
+        self._steps: dict[int, tuple[list[Event], bytes]] = {}
         # Macros of several actions.
         self._expansions: dict[int, tuple[int, ...]] = getattr(space, "expansions", {})
         # The project's proxies stand in for their space.
@@ -62,6 +63,26 @@ class ActionEncoder:
             else:
                 events.append(event)
         return actions, events
+
+    def encoded_step(self, action: int) -> tuple[list[Event], bytes]:
+        """Checks and encodes the action of a step.
+
+        Args:
+            action: The action.
+
+        Returns:
+            The messages of :meth:`encode`, which must not be changed, and a serialised
+            ``StepRequest`` with these alone.
+
+        Raises:
+            ValueError: If the action is out of range.
+        """
+        step = self._steps.get(action)
+        if step is None:
+            _, events = self.encode([action])
+            step = events, StepRequest(action=events).SerializeToString()
+            self._steps[action] = step
+        return step
 
     def _expand(self, macro: int) -> list[Event]:
         return [self._to_event(action) for action in self._expansions[macro]]

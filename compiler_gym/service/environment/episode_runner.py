@@ -65,13 +65,11 @@ class ServiceStep(RunningStep):
         try:
             reply = self._session.finish_step(self._reply, self._timeout)
         except Exception as error:
-            return runner._default_result(runner._after_error(plan, events, error))
+            return runner.result_of_error(plan, events, error)
         except BaseException:
             runner.episode.is_interrupted = True
             raise
-        return runner._default_result(
-            runner._after_reply(plan, self._actions, events, reply, self._rewards_deadline)
-        )
+        return runner.result_of_reply(plan, self._actions, events, reply, self._rewards_deadline)
 
     def cancel(self) -> None:
         """Cancels the step. This ends the session."""
@@ -302,6 +300,38 @@ class EpisodeRunner:
             return FinishedStep(
                 self._default_result(self._fail(self.choices.step_plan, error, events))
             )
+
+    def result_of_reply(
+        self,
+        plan: StepPlan,
+        actions: list[Any],
+        events: list[Event],
+        reply: StepReply,
+        deadline: Deadline,
+    ) -> StepResult:
+        """Returns the result of a step with the default observation and reward.
+
+        Args:
+            plan: The plan of the step.
+            actions: The actions.
+            events: The messages that encode the actions, in the same order.
+            reply: The reply of the service.
+            deadline: The time limit of the rewards.
+
+        Raises:
+            Exception: Any error of the rewards.
+        """
+        return self._default_result(self._after_reply(plan, actions, events, reply, deadline))
+
+    def result_of_error(self, plan: StepPlan, events: list[Event], error: Exception) -> StepResult:
+        """Returns the result of such a step after an error, or raises the error.
+
+        Args:
+            plan: The plan of the step.
+            events: The messages that encode the actions.
+            error: The error.
+        """
+        return self._default_result(self._after_error(plan, events, error))
 
     def _default_result(self, result: RunResult, count_reward: bool = True) -> StepResult:
         observations, rewards, done, info = result

@@ -116,7 +116,7 @@ class Session:
                 :func:`reply_behind` tells the two apart.
         """
         request = self._filled_request(actions, indices)
-        sock = self._stub.socket_of(self.session_id) if self._is_direct else None
+        sock = self.own_socket
         connection = self._connection
         if sock is None:
             return checked(connection(self._stub.Step, request, timeout=timeout))
@@ -129,6 +129,16 @@ class Session:
         finally:
             if sock.closed:
                 self._stub.forget_socket_of(self.session_id)
+
+    @property
+    def own_socket(self) -> FrameSocket | None:
+        """The socket of the session, for steps; None if there is none."""
+        return self._stub.socket_of(self.session_id) if self._is_direct else None
+
+    @property
+    def limits_time(self) -> bool:
+        """True if the connection limits the time of each request."""
+        return self._connection.opts.rpc_call_max_seconds is not None
 
     def begin_step(
         self, actions: Iterable[Event], indices: Sequence[int], timeout: float
@@ -144,13 +154,15 @@ class Session:
             The step, for :meth:`finish_step`. Several can be waited for together.
         """
         request = self._filled_request(actions, indices)
-        sock = self._stub.socket_of(self.session_id) if self._is_direct else None
+        sock = self.own_socket
         connection = self._connection
         if sock is None:
             return connection.begin_step(request, timeout)
         return DirectReply(sock, request, connection.usable_timeout(timeout))
 
-    def finish_step(self, begun: "DirectReply | GrpcReply", timeout: float) -> StepReply:
+    def finish_step(
+        self, begun: "DirectReply | ReadReply | GrpcReply", timeout: float
+    ) -> StepReply:
         """Waits for the reply to a step.
 
         Args:
@@ -167,6 +179,24 @@ class Session:
         finally:
             if begun.is_broken:
                 self._stub.forget_socket_of(self.session_id)
+
+    def finish_other_step(
+        self,
+        begun: "ReadReply",
+        actions: Iterable[Event],
+        indices: Sequence[int],
+        timeout: float,
+    ) -> StepReply:
+        """Finishes a step whose request was sent on :attr:`own_socket`.
+
+        Args:
+            begun: The reply.
+            actions: The actions of the request.
+            indices: The numbers of its observation spaces.
+            timeout: Its time limit in seconds.
+        """
+        self._filled_request(actions, indices)
+        return self.finish_step(begun, timeout)
 
     def _explain_or_repeat(
         self, error: ChannelBroken | grpc.RpcError, begin: float, timeout: float
@@ -291,3 +321,46 @@ class DirectReply:
     def cancel(self) -> None:
         """Cancels the step. This ends the session."""
         self._sock.close()
+
+
+class ReadReply:
+    """The reply to a step that was read from the socket of a session.
+
+    Args:
+        sock: The socket.
+        begin: When the step began, by :func:`time.monotonic`.
+        failure: The error of sending the request, or of reading the reply.
+        reply: The status code and the payload of the reply. Not used if there is a failure.
+
+    Attributes:
+        begin: When the step began.
+    """
+
+    def __init__(
+        self,
+        sock: FrameSocket,
+        begin: float,
+        failure: Exception | None,
+        reply: tuple[int, bytes | memoryview] | None,
+    ):
+        self.begin = begin
+        self._sock = sock
+        self._failure = failure
+        self._reply = reply
+
+    @property
+    def is_broken(self) -> bool:
+        """True if the socket was closed."""
+        return self._sock.closed
+
+    def result(self) -> StepReply:
+        """Returns the reply.
+
+        Raises:
+            grpc.RpcError: If the service has replied with an error.
+            Exception: The failure.
+        """
+        if self._failure is not None:
+            raise self._failure
+        assert self._reply is not None, "there is a failure or a reply"
+        return parsed(STEP, *self._reply)

@@ -206,18 +206,32 @@ class FrameSocket:
             Exception: Any error of :meth:`call`.
         """
         data = self._request(method, payload, timeout, before)
-        self._skipped = len(before)
-        self._end = end_of(timeout)
+        end = end_of(timeout)
+        self.begin_frame(data, end, len(before))
+        return end
+
+    def begin_frame(self, data: bytes, end: float | None, skipped: int = 0) -> None:
+        """Sends a request that is encoded already. See :meth:`begin`.
+
+        Args:
+            data: The result of :func:`request_frame`. No other request is pending.
+            end: The time at which the request is given up.
+            skipped: The number of replies before that to the request.
+
+        Raises:
+            Exception: Any error of :meth:`call`.
+        """
+        self._skipped = skipped
+        self._end = end
         self.is_busy = True
         with self._lock:
             try:
                 sent = self._send_some(data)
                 if sent < len(data):
-                    self._send_rest(memoryview(data)[sent:], self._end)
+                    self._send_rest(memoryview(data)[sent:], end)
             except BaseException as error:
                 self._give_up(error, was_sent=True)
                 raise
-        return self._end
 
     def finish(self, fds: list[int] | None = None) -> tuple[int, bytes | memoryview]:
         """Waits for the reply to what :meth:`begin` has sent.

@@ -126,6 +126,37 @@ class ReplyWaiting(Generic[_Reply]):
             taken.append(self._by_fd.pop(fd))
         return taken
 
+    def take_all(self) -> list[_Reply]:
+        """Waits for all replies that are left, and returns them.
+
+        Sleeps until the last of them is there. So the process wakes up once for most of them.
+        """
+        taken, self._there = self._there, []
+        if not self._by_fd:
+            return taken
+        start = time.perf_counter_ns()
+        end = start + self._polling.budget_ns
+        while late := self._late():
+            if time.perf_counter_ns() < end:
+                os.sched_yield()
+                continue
+            last = self._by_fd[late[-1]]
+            alone = select.poll()
+            alone.register(last.fd, select.POLLIN)
+            if not _sleep_until(alone, last.deadline):
+                taken.append(self._by_fd.pop(last.fd))
+                self._poll.unregister(last.fd)
+        self._polling.record(time.perf_counter_ns() - start)
+        taken += self._by_fd.values()
+        self._by_fd = {}
+        return taken
+
+    def _late(self) -> list[int]:
+        """Returns the descriptors of replies that are not there."""
+        ready = self._look()
+        late = len(ready) < len(self._by_fd)
+        return [fd for fd in self._by_fd if fd not in ready] if late else []
+
     def _look(self) -> list[int]:
         return [fd for fd, _ in self._poll.poll(0)]
 
@@ -143,13 +174,7 @@ class ReplyWaiting(Generic[_Reply]):
 
     def _sleep(self) -> list[int]:
         deadlines = [reply.deadline for reply in self._by_fd.values() if reply.deadline is not None]
-        first = min(deadlines, default=None)
-        while True:
-            left = math.inf if first is None else max(first - time.monotonic(), 0)
-            if ready := self._poll.poll(math.ceil(min(left * 1000, _MAX_WAIT_MS))):
-                return [fd for fd, _ in ready]
-            if left == 0:
-                return self._overdue()
+        return _sleep_until(self._poll, min(deadlines, default=None)) or self._overdue()
 
     def _overdue(self) -> list[int]:
         now = time.monotonic()
@@ -158,3 +183,13 @@ class ReplyWaiting(Generic[_Reply]):
             for fd, reply in self._by_fd.items()
             if reply.deadline is not None and reply.deadline <= now
         ]
+
+
+def _sleep_until(poll: select.poll, deadline: float | None) -> list[int]:
+    """Waits for descriptors. Returns those that are readable; none if the deadline has passed."""
+    while True:
+        left = math.inf if deadline is None else max(deadline - time.monotonic(), 0)
+        if ready := poll.poll(math.ceil(min(left * 1000, _MAX_WAIT_MS))):
+            return [fd for fd, _ in ready]
+        if left == 0:
+            return []

@@ -1,26 +1,36 @@
-"""The steps per second of several environments, by several ways to step them."""
+"""Steps per second and processor time of several environments, by several ways to step them."""
 
+import multiprocessing
 import statistics
 import time
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import gymnasium
 import numpy as np
 from gymnasium.vector import VectorEnv
 
 import compiler_gym
+from benchmarks.machine import own_cpu_seconds
 from compiler_gym.datasets import Benchmark
-from compiler_gym.envs.llvm import LlvmEnv
+from compiler_gym.envs.gymnasium_adapter import GymnasiumEnv
+from compiler_gym.wrappers import ActionHistogram, AutophaseNorm
 
 LOOP = "one after the other"
 VECTOR = "vector"
 READY = "vector, those ready"
+SYNC = "gymnasium SyncVectorEnv"
 GYMNASIUM = "gymnasium AsyncVectorEnv"
-WAYS = (LOOP, VECTOR, READY, GYMNASIUM)
-"""In a loop; ``make_vec()`` with ``step()``; with ``send()`` and ``recv()``; a process for each."""
+WAYS = (LOOP, VECTOR, READY, SYNC, GYMNASIUM)
+"""In a loop; ``make_vec()`` with ``step()``; with ``send()`` and ``recv()``; in a loop of
+gymnasium; a process for each."""
+
+WRAPPERS: tuple[Callable[[Any], Any], ...] = (AutophaseNorm, ActionHistogram)
+"""Wrappers that learners use."""
 
 EPISODE_STEPS = 40
 _ID = "llvm-autophase-ic-v0"
@@ -45,13 +55,18 @@ class Way:
     def close(self) -> None:
         """Ends all of them."""
 
+    def client_seconds(self) -> float:
+        """Returns the processor time of the Python processes so far."""
+        return time.process_time()
+
 
 class Loop(Way):
     """Steps classic environments, which share a service, one after the other."""
 
-    def __init__(self, benchmark: Benchmark, count: int):
+    def __init__(self, benchmark: Benchmark, count: int, is_wrapped: bool):
         first = compiler_gym.make(_ID, benchmark=benchmark)
-        self._envs: list[LlvmEnv] = [first, *(first.sibling() for _ in range(count - 1))]
+        siblings = [first, *(first.sibling() for _ in range(count - 1))]
+        self._envs = [_wrapped(env) if is_wrapped else env for env in siblings]
         self._left = [EPISODE_STEPS] * count
         for env in self._envs:
             env.reset()
@@ -74,17 +89,18 @@ class Loop(Way):
 class Vector(Way):
     """Steps a vector environment."""
 
-    def __init__(self, benchmark: Benchmark, count: int):
-        self._envs = self._make(benchmark, count)
+    def __init__(self, benchmark: Benchmark, count: int, is_wrapped: bool):
+        self._envs = self._make(benchmark, count, is_wrapped)
         self._envs.reset()
 
-    def _make(self, benchmark: Benchmark, count: int) -> VectorEnv:
+    def _make(self, benchmark: Benchmark, count: int, is_wrapped: bool) -> VectorEnv:
         return compiler_gym.make_vec(
             _ID,
             count,
             benchmark=benchmark,
             max_episode_steps=EPISODE_STEPS,
             autoreset_mode="SameStep",
+            wrappers=WRAPPERS if is_wrapped else (),
         )
 
     def play(self, actions: np.ndarray) -> None:
@@ -112,47 +128,102 @@ class Ready(Vector):
                 made[ids] += 1
 
 
-class Gymnasium(Vector):
-    """Steps gymnasium's vector environment with a Python process and a service for each."""
+class Sync(Vector):
+    """Steps gymnasium's vector environment, which steps one after the other."""
 
-    def _make(self, benchmark: Benchmark, count: int) -> VectorEnv:
+    _mode = "sync"
+
+    def _make(self, benchmark: Benchmark, count: int, is_wrapped: bool) -> VectorEnv:
         return gymnasium.make_vec(
-            _ID,
+            _WRAPPED if is_wrapped else _ID,
             num_envs=count,
-            vectorization_mode="async",
+            vectorization_mode=self._mode,
             vector_kwargs={"autoreset_mode": "SameStep"},
             max_episode_steps=EPISODE_STEPS,
             benchmark=benchmark,
         )
 
 
-_CLASSES: dict[str, type[Way]] = {LOOP: Loop, VECTOR: Vector, READY: Ready, GYMNASIUM: Gymnasium}
+class Gymnasium(Sync):
+    """Steps gymnasium's vector environment with a Python process and a service for each."""
+
+    _mode = "async"
+
+    def __init__(self, benchmark: Benchmark, count: int, is_wrapped: bool):
+        others = set(multiprocessing.active_children())
+        super().__init__(benchmark, count, is_wrapped)
+        started = set(multiprocessing.active_children()) - others
+        self._pids = [process.pid for process in started if process.pid is not None]
+
+    def client_seconds(self) -> float:
+        return super().client_seconds() + sum(map(own_cpu_seconds, self._pids))
 
 
-def steps_per_second(
-    program: Path, count: int, rounds: int, ways: Sequence[str] = WAYS
-) -> dict[str, list[float]]:
-    """Measures steps per second, of all environments together.
+def _wrapped(env: Any) -> Any:
+    for wrap in WRAPPERS:
+        env = wrap(env)
+    return env
+
+
+def make_wrapped(**kwargs: Any) -> gymnasium.Env:
+    """Makes an environment with :data:`WRAPPERS` and the interface of gymnasium."""
+    return GymnasiumEnv(_wrapped(compiler_gym.make(_ID, **kwargs)))
+
+
+_WRAPPED = "wrapped-for-measurements-v0"
+gymnasium.register(id=_WRAPPED, entry_point=make_wrapped, disable_env_checker=True)
+
+_CLASSES: dict[str, type[Any]] = {
+    LOOP: Loop,
+    VECTOR: Vector,
+    READY: Ready,
+    SYNC: Sync,
+    GYMNASIUM: Gymnasium,
+}
+
+
+@dataclass
+class Measured:
+    """Measurements of a way.
+
+    Attributes:
+        rates: The steps per second of all environments together, in each round.
+        client_microseconds: The processor time of the Python processes for a step, in each round.
+    """
+
+    rates: list[float] = field(default_factory=list)
+    client_microseconds: list[float] = field(default_factory=list)
+
+
+def measure(
+    program: Path,
+    count: int,
+    rounds: int,
+    ways: Sequence[str] = WAYS,
+    is_wrapped: bool = False,
+) -> dict[str, Measured]:
+    """Measures ways to step environments.
 
     In each round all ways play an episode with the same random actions, one way after the other,
     beginning with another each time, so that what slows down the machine slows down all of them.
 
     Args:
         program: A bitcode file.
-        count: How many environments.
-        rounds: How many rounds, after one that does not count.
+        count: The number of environments.
+        rounds: The number of rounds, after one that does not count.
         ways: Some of :data:`WAYS`.
+        is_wrapped: Put :data:`WRAPPERS` around each environment.
 
     Returns:
-        The steps per second in each round, by way.
+        The measurements by way.
     """
     benchmark = Benchmark.from_file("benchmark://user-v0/measured", program)
     rng = np.random.default_rng(_SEED)
-    rates: dict[str, list[float]] = {way: [] for way in ways}
+    measured = {way: Measured() for way in ways}
     with ExitStack() as stack:
         players = {}
         for way in ways:
-            players[way] = _CLASSES[way](benchmark, count)
+            players[way] = _CLASSES[way](benchmark, count, is_wrapped)
             stack.callback(players[way].close)
         with compiler_gym.make(_ID) as env:
             action_count = env.action_space.n
@@ -160,12 +231,14 @@ def steps_per_second(
             actions = rng.integers(action_count, size=(EPISODE_STEPS, count))
             order = [*ways[turn % len(ways) :], *ways[: turn % len(ways)]]
             for way in order:
-                begin = time.perf_counter()
+                begin, used = time.perf_counter(), players[way].client_seconds()
                 players[way].play(actions)
-                rate = actions.size / (time.perf_counter() - begin)
+                seconds = time.perf_counter() - begin
+                used = players[way].client_seconds() - used
                 if turn:
-                    rates[way].append(rate)
-    return rates
+                    measured[way].rates.append(actions.size / seconds)
+                    measured[way].client_microseconds.append(1e6 * used / actions.size)
+    return measured
 
 
 def median_ratio(rates: Sequence[float], others: Sequence[float]) -> float:

@@ -2,7 +2,6 @@
 
 import statistics
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -12,11 +11,17 @@ from rich.table import Table
 
 from benchmarks.machine import describe_machine, load_average
 from benchmarks.programs import PROGRAMS, check_sizes
-from benchmarks.vector import LOOP, WAYS, median_ratio, steps_per_second
+from benchmarks.vector import LOOP, WAYS, Measured, measure, median_ratio
 
 
-def _cell(rates: Sequence[float], of_loop: Sequence[float]) -> str:
-    return f"{statistics.median(rates):,.0f} ({median_ratio(rates, of_loop):.2f})"
+def _rate(measured: Measured, of_loop: Measured) -> str:
+    ratio = median_ratio(measured.rates, of_loop.rates)
+    return f"{statistics.median(measured.rates):,.0f} ({ratio:.2f})"
+
+
+def _client(measured: Measured) -> str:
+    # Single rounds are too short for the clock of other processes.
+    return f"{statistics.mean(measured.client_microseconds):,.0f}"
 
 
 def main(
@@ -27,24 +32,32 @@ def main(
         list[int] | None, typer.Option(help="How many environments. May be repeated.")
     ] = None,
     rounds: Annotated[int, typer.Option(help="Episodes of each environment.")] = 60,
+    wrapped: Annotated[
+        bool, typer.Option(help="With the wrappers AutophaseNorm and ActionHistogram.")
+    ] = False,
 ) -> None:
-    """Measure steps per second of several environments, by several ways to step them."""
+    """Measure several environments, by several ways to step them."""
     check_sizes(size or ())
     console, progress = Console(), Console(stderr=True)
     console.print(describe_machine(), highlight=False)
     console.print(f"load average {load_average():.2f}")
-    table = Table("instructions", "environments", *WAYS)
+    rates = Table("instructions", "environments", *WAYS)
+    clients = Table("instructions", "environments", *WAYS)
     with tempfile.TemporaryDirectory(prefix="compiler_gym-") as folder:
         for each in size or (200, 2_000):
             path = PROGRAMS[each].make(Path(folder))
             for number in count or (1, 2, 4, 8):
                 with progress.status(f"{number} environments on {each:,} instructions"):
-                    rates = steps_per_second(path, number, rounds)
-                cells = [_cell(rates[way], rates[LOOP]) for way in WAYS]
-                table.add_row(f"{each:,}", str(number), *cells)
-            table.add_section()
-    console.print(table)
+                    measured = measure(path, number, rounds, is_wrapped=wrapped)
+                names = f"{each:,}", str(number)
+                rates.add_row(*names, *[_rate(measured[way], measured[LOOP]) for way in WAYS])
+                clients.add_row(*names, *[_client(measured[way]) for way in WAYS])
+            rates.add_section()
+            clients.add_section()
+    console.print(rates)
     console.print("Steps per second, median; in brackets, how many times those of the loop.")
+    console.print(clients)
+    console.print("Microseconds of processor time of the Python processes for a step, mean.")
     console.print(f"load average {load_average():.2f}")
 
 

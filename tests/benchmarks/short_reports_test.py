@@ -56,8 +56,13 @@ DURATIONS = r"(\s*│ [\d,]+ / [\d,]+\s*){3}│"
         ),
         (
             vector_report,
-            "--size 200 --count 1 --count 2 --rounds 2",
-            [*map(re.escape, WAYS), rf"│ 200 +│ 1 +│ {CELLS}│", rf"│ 200 +│ 2 +│ {CELLS}│"],
+            "--size 200 --count 1 --count 2 --rounds 2 --wrapped",
+            [
+                *map(re.escape, WAYS),
+                rf"│ 200 +│ 1 +│ {CELLS}│",
+                rf"│ 200 +│ 2 +│ {CELLS}│",
+                r"│ 200 +│ 2 +" + r"│ +[\d,]+ +" * len(WAYS) + "│",
+            ],
         ),
         (
             floor_report,

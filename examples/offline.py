@@ -160,11 +160,11 @@ def played(actions: list) -> Callable[[np.ndarray], int | str]:
     return lambda seen: actions[round(float(seen[FEATURES:].sum()) * len(actions))]
 
 
-def judged(name: str, policy: Callable, steps: int, seeds: int = 1) -> Evaluation:
-    """Plays the programs of the part ``validation``, and prints the result."""
+def judged(name: str, policy: Callable, steps: int, part: str, seeds: int = 1) -> Evaluation:
+    """Plays the programs of a part that was not recorded, and prints the result."""
     wrappers = [AutophaseNorm, partial(ActionHistogram, divisor=steps)]
     arguments = {"max_episode_steps": steps, "wrappers": wrappers, "seeds": range(seeds)}
-    result = compiler_gym.evaluate(policy, part="validation", **arguments)
+    result = compiler_gym.evaluate(policy, part=part, **arguments)
     print(f"{name}: {result}")
     return result
 
@@ -173,17 +173,18 @@ def main(
     dataset: Annotated[str, typer.Argument(help="The name of a dataset of Minari.")],
     share: Annotated[float, typer.Option(help="Share of the episodes to clone.")] = 0.1,
     epochs: Annotated[int, typer.Option(help="Times to go through them.")] = 20,
-    iterations: Annotated[int, typer.Option(help="Number of fits of Q values.")] = 40,
+    iterations: Annotated[int, typer.Option(help="Number of fits of Q values.")] = 1,
     alpha: Annotated[float, typer.Option(help="Weight of actions that were not recorded.")] = 0.0,
+    part: Annotated[str, typer.Option(help="The part to judge by.")] = "validation",
     seed: int = 0,
 ) -> None:
     """Learn from a dataset to save IR instructions, and show it on other programs."""
     data, rng = Recorded(dataset), np.random.default_rng(seed)
     print(f"{len(data.actions)} transitions of {data.programs.max() + 1} programs")
-    judged("random", lambda seen: rng.integers(data.actions_count), data.steps, seeds=5)
-    best = judged("best recorded list", played(data.best_list()), data.steps)
+    judged("random", lambda seen: rng.integers(data.actions_count), data.steps, part, 5)
+    best = judged("best recorded list", played(data.best_list()), data.steps, part)
     (sequence,) = Policy.load("sequence").sequences
-    judged("sequence", played([*sequence]), len(sequence))
+    judged("sequence", played([*sequence]), len(sequence), part)
     clone = cloned(data, share, epochs, seed)
     learner = fitted_q(data, iterations, alpha, seed)
     for name, policy, seeds in (
@@ -191,7 +192,7 @@ def main(
         ("cloning, likeliest", clone.best, 1),
         ("fitted Q", learner.best, 1),
     ):
-        result = judged(name, policy, data.steps, seeds)
+        result = judged(name, policy, data.steps, part, seeds)
         print(f"{name}, beside the best recorded list: {result.compared_with(best)}")
 
 

@@ -288,7 +288,7 @@ def _tables(
             [
                 {
                     "method": each.method,
-                    "code": _percent(each.code and each.code.value),
+                    "code": _percent(each.code.value if each.code else None),
                     "margin\nof 95 %": _margin(each.code),
                     "above -Oz": each.larger,
                     "left out": each.left_out,

@@ -131,7 +131,11 @@ def _standing(method: str, rows: list[Row], left_out: int, budgets: Sequence[int
         for name, of_set in sets.items()
     }
     code = [
-        [1 - row["code"] / max(row["code_Oz"], 1) for row in of_set if row["code"] is not None]
+        [
+            1 - row["code"] / max(row["code_Oz"], 1)
+            for row in of_set
+            if None not in (row["code"], row["code_Oz"])
+        ]
         for of_set in sets.values()
     ]
     return Standing(

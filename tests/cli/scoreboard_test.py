@@ -136,6 +136,12 @@ def test_means_are_of_sets():
     assert first.code.value == pytest.approx(0.25)
 
 
+def test_code_is_of_programs_that_have_it():
+    rows = [row_of(), row_of(code=None), row_of(code_Oz=None), row_of(set="t", code=None)]
+    (found,) = standings(rows, [1])
+    assert found.programs == 4 and found.code.value == pytest.approx(0.25)
+
+
 def test_margins_are_those_of_the_usual_interval():
     numbers = [0.1, 0.2, 0.4, 0.5]
     deviation = math.sqrt(sum((each - 0.3) ** 2 for each in numbers) / 3)

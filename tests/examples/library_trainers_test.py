@@ -53,6 +53,15 @@ def test_script_of_the_guide_learns(tmp_path):
     assert (tmp_path / "ppo.zip").exists()
 
 
+def test_graphs_of_pytorch_geometric(tmp_path):
+    page = (EXAMPLES.parent / "docs/environments/observations.md").read_text()
+    script = re.search(r"^```python pyg\n(.*?)^```$", page, re.M | re.S)[1]
+    command = [sys.executable, "-c", script + "\nassert graph.validate()"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "torch.Size([1, 32])\n"
+
+
 def test_rllib_learns_on_while_a_runner_is_lost():
     """Its environment runners are on two nodes. One is killed, and comes back."""
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})

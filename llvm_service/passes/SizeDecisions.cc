@@ -75,8 +75,7 @@ const SizeModels& sizeModels(llvm::LLVMContext& context) {
 // Returns the model of a target; null if there is none.
 const TargetModel* modelFor(Module& module) {
   const SizeModels& models = sizeModels(module.getContext());
-  const llvm::Triple target(module.getTargetTriple());
-  const auto found = models.find(llvm::Triple::getArchTypeName(target.getArch()));
+  const auto found = models.find(modelName(llvm::Triple(module.getTargetTriple())));
   return found == models.end() ? nullptr : &found->second;
 }
 
@@ -114,32 +113,77 @@ const FunctionTraits* traitsOf(const Function& function) {
   return found == adjustableFunctions().end() ? nullptr : &found->second;
 }
 
-// Sets options for all functions, unless one of them has to stay as it is.
-void adjustWhole(Module& module, const Choices& choices, FunctionAnalysisManager& analyses) {
-  double instructions = 0;
-  std::vector<double> sums(choices.choices.size());
+// A function that may be adjusted.
+struct Known {
+  Function* function;
+  const FunctionTraits* traits;
+  Features features;
+};
+
+std::vector<Known> knownFunctions(Module& module, FunctionAnalysisManager& analyses) {
+  std::vector<Known> known;
   for (Function& function : module) {
-    if (function.isDeclaration()) continue;
-    if (traitsOf(function) == nullptr) return;
-    const Features features = featuresOf(function, analyses);
-    const double size = features.lookup("instructions");
-    instructions += size;
-    for (auto [sum, gain] : llvm::zip_equal(sums, choices.gains(features))) sum += size * gain;
+    const FunctionTraits* const traits = traitsOf(function);
+    if (function.isDeclaration() || traits == nullptr) continue;
+    known.push_back({&function, traits, featuresOf(function, analyses)});
   }
-  if (instructions == 0) return;
-  for (double& sum : sums) sum /= instructions;
-  for (const StringRef text : choices.wanted(sums)) {
-    if (adjustAllFunctions(text)) remark(*module.begin(), text);
+  return known;
+}
+
+double instructionsOf(const Known& known) { return known.features.lookup("instructions"); }
+
+double instructionsOf(llvm::ArrayRef<Known> known) {
+  double sum = 0;
+  for (const Known& each : known) sum += instructionsOf(each);
+  return sum;
+}
+
+// Decisions, and the share of the module's code that they are expected to save.
+struct Plan {
+  std::vector<StringRef> options;
+  std::vector<std::pair<const Known*, StringRef>> adjustments;
+  double gain = 0;
+};
+
+// Plans options for all functions, unless one of them has to stay as it is.
+void planWhole(Module& module, const Choices& choices, llvm::ArrayRef<Known> known, Plan& plan) {
+  const bool isPermitted = llvm::all_of(module, [](const Function& function) {
+    return function.isDeclaration() || traitsOf(function) != nullptr;
+  });
+  const double instructions = instructionsOf(known);
+  if (!isPermitted || instructions == 0) return;
+  std::vector<double> sums(choices.choices.size());
+  for (const Known& each : known) {
+    const double share = instructionsOf(each) / instructions;
+    for (auto [sum, gain] : llvm::zip_equal(sums, choices.gains(each.features))) {
+      sum += share * gain;
+    }
+  }
+  for (const auto& [gain, text] : choices.wanted(sums)) {
+    plan.options.push_back(text);
+    plan.gain += gain;
   }
 }
 
-void adjust(Function& function, const FunctionTraits& traits, const Choices& choices,
-            FunctionAnalysisManager& analyses) {
-  const Features features = featuresOf(function, analyses);
-  for (const StringRef texts : choices.wanted(choices.gains(features))) {
-    for (const StringRef text : llvm::split(texts, '+')) {
-      if (traits.permits(text) && adjustFunction(function, text)) remark(function, text);
+void planEach(const Choices& choices, llvm::ArrayRef<Known> known, Plan& plan) {
+  const double instructions = instructionsOf(known);
+  for (const Known& each : known) {
+    if (choices.most != 0 && instructionsOf(each) > choices.most) continue;
+    for (const auto& [gain, texts] : choices.wanted(choices.gains(each.features))) {
+      plan.gain += gain * instructionsOf(each) / instructions;
+      for (const StringRef text : llvm::split(texts, '+')) {
+        if (each.traits->permits(text)) plan.adjustments.emplace_back(&each, text);
+      }
     }
+  }
+}
+
+void carryOut(const Plan& plan, Module& module) {
+  for (const StringRef option : plan.options) {
+    if (adjustAllFunctions(option)) remark(*module.begin(), option);
+  }
+  for (const auto& [known, text] : plan.adjustments) {
+    if (adjustFunction(*known->function, text)) remark(*known->function, text);
   }
 }
 
@@ -147,7 +191,7 @@ void adjust(Function& function, const FunctionTraits& traits, const Choices& cho
 // other object files share is never inlined for its size, since they may still have its code.
 std::optional<bool> decisionAbout(Function& callee, const Choices& choices,
                                   const Features& features) {
-  for (const StringRef text : choices.wanted(choices.gains(features))) {
+  for (const auto& [gain, text] : choices.wanted(choices.gains(features))) {
     if (text != "inline" || callee.hasLocalLinkage()) return text == "inline";
   }
   return std::nullopt;
@@ -170,11 +214,14 @@ struct DecideAtStart : llvm::PassInfoMixin<DecideAtStart> {
         continue;
       }
       adjustableFunctions()[function.getName()] = traits.of(function);
-      if (listFeatures) {
-        print("start", function, featuresOf(function, functions));
-      } else {
-        adjust(function, traits.of(function), model->start, functions);
-      }
+    }
+    const std::vector<Known> known = knownFunctions(module, functions);
+    if (listFeatures) {
+      for (const Known& each : known) print("start", *each.function, each.features);
+    } else {
+      Plan plan;
+      planEach(model->start, known, plan);
+      if (plan.gain >= model->start.enough) carryOut(plan, module);
     }
     return PreservedAnalyses::none();
   }
@@ -203,15 +250,14 @@ struct DecideAtEnd : llvm::PassInfoMixin<DecideAtEnd> {
     const TargetModel* const model = listFeatures ? nullptr : modelFor(module);
     FunctionAnalysisManager& functions = ofFunctions(module, analyses);
     if (adjustableFunctions().empty()) return PreservedAnalyses::all();
-    if (!listFeatures) adjustWhole(module, model->whole, functions);
-    for (Function& function : module) {
-      const FunctionTraits* const traits = traitsOf(function);
-      if (function.isDeclaration() || traits == nullptr) continue;
-      if (listFeatures) {
-        print("end", function, featuresOf(function, functions));
-      } else {
-        adjust(function, *traits, model->end, functions);
-      }
+    const std::vector<Known> known = knownFunctions(module, functions);
+    if (listFeatures) {
+      for (const Known& each : known) print("end", *each.function, each.features);
+    } else {
+      Plan plan;
+      planWhole(module, model->whole, known, plan);
+      planEach(model->end, known, plan);
+      if (plan.gain >= model->end.enough) carryOut(plan, module);
     }
     return PreservedAnalyses::all();
   }

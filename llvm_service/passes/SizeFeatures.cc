@@ -20,6 +20,7 @@ using llvm::Function;
 using llvm::Instruction;
 
 constexpr unsigned kSmallBits = 8;
+constexpr uint64_t kSmallVariable = 32;
 
 void addOperand(const llvm::Value& operand, Features& features) {
   if (const auto* number = llvm::dyn_cast<llvm::ConstantInt>(&operand)) {
@@ -35,6 +36,14 @@ void addCall(const CallBase& call, Features& features) {
   const Function* callee = call.getCalledFunction();
   features[callee == nullptr ? "indirect calls" : "direct calls"]++;
   features["passed arguments"] += call.arg_size();
+}
+
+// Adds what a variable on the stack needs. Instructions are longer if their operands are far away.
+void addVariable(const llvm::AllocaInst& variable, Features& features) {
+  const auto bytes = variable.getAllocationSize(variable.getDataLayout());
+  if (!bytes || bytes->isScalable()) return;
+  features["stack bytes"] += bytes->getFixedValue();
+  features["arrays on the stack"] += bytes->getFixedValue() > kSmallVariable;
 }
 
 // True if another block uses a value, which then needs a register or a slot of the stack.
@@ -62,6 +71,9 @@ void addInstruction(const Instruction& instruction, Features& features) {
     }
   }
   for (const llvm::Use& operand : instruction.operands()) addOperand(*operand, features);
+  if (const auto* variable = llvm::dyn_cast<llvm::AllocaInst>(&instruction)) {
+    addVariable(*variable, features);
+  }
   if (const auto* choice = llvm::dyn_cast<llvm::SwitchInst>(&instruction)) {
     features["cases"] += choice->getNumCases();
   }

@@ -23,7 +23,8 @@ static bool fromJSON(const json::Value& value, Choices::Choice& choice, json::Pa
 
 static bool fromJSON(const json::Value& value, Choices& choices, json::Path path) {
   json::ObjectMapper map(value, path);
-  return map && map.map("features", choices.features) && map.map("choices", choices.choices);
+  return map && map.map("features", choices.features) && map.map("choices", choices.choices) &&
+         map.mapOptional("most", choices.most) && map.mapOptional("enough", choices.enough);
 }
 
 static bool fromJSON(const json::Value& value, TargetModel& model, json::Path path) {
@@ -78,17 +79,21 @@ std::vector<double> Choices::gains(const Features& known) const {
   return gains;
 }
 
-std::vector<llvm::StringRef> Choices::wanted(llvm::ArrayRef<double> gains) const {
-  std::vector<std::pair<double, llvm::StringRef>> found;
+std::vector<Choices::Decision> Choices::wanted(llvm::ArrayRef<double> gains) const {
+  std::vector<Decision> found;
   for (const auto& [choice, gain] : llvm::zip_equal(choices, gains)) {
-    if (gain > choice.least) found.emplace_back(gain, choice.text);
+    if (gain > choice.least) found.push_back({gain, choice.text});
   }
-  llvm::sort(found, [](const auto& a, const auto& b) {
-    return a.first != b.first ? a.first > b.first : a.second < b.second;
+  llvm::sort(found, [](const Decision& a, const Decision& b) {
+    return a.gain != b.gain ? a.gain > b.gain : a.text < b.text;
   });
-  std::vector<llvm::StringRef> texts;
-  for (const auto& [gain, text] : found) texts.push_back(text);
-  return texts;
+  return found;
+}
+
+llvm::StringRef modelName(const llvm::Triple& target) {
+  const llvm::StringRef name = target.getArchName();
+  const bool isFirstThumb = name.starts_with("thumbv6") || name == "thumbv8m.base";
+  return isFirstThumb ? "thumbv6m" : llvm::Triple::getArchTypeName(target.getArch());
 }
 
 llvm::Expected<SizeModels> readSizeModels(llvm::StringRef text) {

@@ -8,6 +8,7 @@
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
+#include "llvm/TargetParser/Triple.h"
 #include "llvm_service/passes/SizeFeatures.h"
 
 namespace compiler_gym::llvm_service {
@@ -37,12 +38,24 @@ struct Choices {
 
   std::vector<std::string> features;
   std::vector<Choice> choices;
+  /// The most instructions of a function about which is decided, since the trees have seen no
+  /// larger ones; 0 for any.
+  double most = 0;
 
   /// Returns the expected gain of each decision.
   std::vector<double> gains(const Features& features) const;
 
+  /// The least share of a module's code that all decisions together are expected to save, or else
+  /// none of them is made: small gains are often wrong.
+  double enough = 0;
+
+  struct Decision {
+    double gain;
+    llvm::StringRef text;
+  };
+
   /// Returns the decisions that are expected to save enough, the best first.
-  std::vector<llvm::StringRef> wanted(llvm::ArrayRef<double> gains) const;
+  std::vector<Decision> wanted(llvm::ArrayRef<double> gains) const;
 };
 
 /// What is known about the code of one target.
@@ -59,8 +72,13 @@ struct TargetModel {
   Choices calls;
 };
 
-/// Models by the name of the architecture, as llvm::Triple::getArchTypeName() has it.
+/// Models by the name of the target, see modelName().
 using SizeModels = llvm::StringMap<TargetModel>;
+
+/// Returns the name of a target's model: that of its architecture, as
+/// llvm::Triple::getArchTypeName() has it, or "thumbv6m" for processors whose only instructions are
+/// those of Thumb-1, such as Cortex-M0.
+llvm::StringRef modelName(const llvm::Triple& target);
 
 /// Reads the models that `python -m compiler_gym.tuning.changes train-one-run` writes.
 llvm::Expected<SizeModels> readSizeModels(llvm::StringRef text);

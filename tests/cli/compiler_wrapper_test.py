@@ -20,7 +20,7 @@ from compiler_gym.tuning.size.compilation import (
 )
 from compiler_gym.tuning.size.image import read_image
 from compiler_gym.tuning.size.object_file import read_object, read_with_instructions
-from compiler_gym.tuning.size.one_run import one_run_options
+from compiler_gym.tuning.size.one_run import description, one_run_options
 from compiler_gym.tuning.size.trial_linking import trial_linker
 from compiler_gym.util import llvm_tools
 from compiler_gym.util.commands import served_slots
@@ -101,7 +101,7 @@ def test_one_run_has_the_plugin(folder, monkeypatch):
     compile_smaller("--one-run", "-Oz", "-c", "unit.c", "-o", "unit.o")
     assert (folder / "unit.o").read_bytes() == (folder / "clang.o").read_bytes()
     ((kind, *_, note),) = all_lines()
-    assert kind == "one run" and note.startswith("models for x86_64: -Oz -c unit.c")
+    assert kind == "one run" and note.startswith(f"{description()}: -Oz -c unit.c")
     # No search: its settings would have no effect.
     monkeypatch.setenv("COMPILER_GYM_WITHOUT", "calls")
     done = compile_smaller("--one-run", "-Oz", "-c", "unit.c", check=False)
@@ -118,11 +118,14 @@ def test_smaller_one_of_two_runs_is_kept(folder, monkeypatch, objective):
     assert (kind, name) == ("one run", "unit.o") and note.startswith("model for x86_64: ")
     sizes = [_size(name, objective) for name in ("clang.o", "unit.o")]
     assert sizes == [int(before), min(int(before), int(after))]
-    options = ["-Oz", "--target=riscv32-unknown-elf", "-ffreestanding"]
+    options = ["-Oz", "--target=riscv64-unknown-elf", "-ffreestanding"]
     compile_smaller("--one-run=verify", *options, "-c", "unit.c", "-o", "other.o")
     clang(*options, "-c", "unit.c", "-o", "clang.o")
     assert (folder / "other.o").read_bytes() == (folder / "clang.o").read_bytes()
-    assert all_lines()[1][-1] == "no model for riscv32, so the code is that of clang"
+    assert all_lines()[1][-1] == "no model for riscv64, so the code is that of clang"
+    options = ["-Oz", "--target=thumbv7em-none-eabi", "-ffreestanding"]
+    compile_smaller("--one-run=verify", *options, "-c", "unit.c", "-o", "other.o")
+    assert all_lines()[2][-1].startswith("model for thumb: ")
 
 
 def _size(name, objective):

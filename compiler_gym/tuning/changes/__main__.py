@@ -18,8 +18,9 @@ from compiler_gym.distributed.pool import Limits
 from compiler_gym.distributed.programs import Program
 from compiler_gym.distributed.task import Job, Outcome
 from compiler_gym.envs.llvm.datasets.llvm_datasets import get_llvm_datasets
+from compiler_gym.envs.llvm.datasets.opensource_dataset import OpenSourceDataset
 from compiler_gym.errors import BenchmarkInitError
-from compiler_gym.tuning.changes.one_run import OneRunTrials, rows_of_one_run
+from compiler_gym.tuning.changes.one_run import OneRunTrials, adjustments_for, rows_of_one_run
 from compiler_gym.tuning.changes.one_run_training import (
     OneRunRow,
     judged_one_run,
@@ -27,6 +28,7 @@ from compiler_gym.tuning.changes.one_run_training import (
     write_one_run,
 )
 from compiler_gym.tuning.changes.one_run_training import train_one_run as model_of_one_run
+from compiler_gym.tuning.changes.targets import target_named
 from compiler_gym.tuning.changes.training import JudgedRow, judged, read_rows, table_of
 from compiler_gym.tuning.changes.training import train as train_ranking
 from compiler_gym.tuning.changes.trials import (
@@ -39,8 +41,28 @@ from compiler_gym.tuning.changes.trials import (
 from compiler_gym.tuning.changes.trials import record as record_trials
 from compiler_gym.tuning.size.ranking import Ranking, shipped_ranking
 
+TargetOption = Annotated[
+    str, typer.Option(help="x86_64, aarch64, thumb (Cortex-M4), thumbv6m (M0+) or riscv32.")
+]
+HeadersOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        help="A folder with headers of the target; can be given several times.", show_default=False
+    ),
+]
+
+# Files with this many times as much code for x86-64 have too much for other targets, too.
+_MOST_CODE_ON_X86 = 2
+
 app = typer.Typer(add_completion=False, no_args_is_help=True)
 _console = Console(stderr=True, highlight=False)
+
+
+def _code_on_x86(datasets: Datasets, part: str) -> dict[str, int]:
+    """Returns the bytes of code and constants of files, as the published table has them."""
+    dataset = datasets.dataset(OpenSourceDataset.NAME)
+    assert isinstance(dataset, OpenSourceDataset)
+    return {facts.benchmark: facts.code_bytes_oz for facts in dataset.table(part)}
 
 
 @app.callback()
@@ -69,6 +91,11 @@ def record(
         bool,
         typer.Option(help="Try single decisions for the plugin that makes one run smaller."),
     ] = False,
+    target: TargetOption = "x86_64",
+    headers: HeadersOption = None,
+    call_groups: Annotated[
+        int, typer.Option(min=0, help="Of --one-run: the most groups of decisions about calls.")
+    ] = 6,
     minutes: Annotated[float, typer.Option(help="When to begin no more files.")] = 60.0,
     jobs: Annotated[
         int | None,
@@ -82,8 +109,12 @@ def record(
 ) -> None:
     """Try changes on kernels and on files of opensource-v0, first one file of each package.
 
-    The command can be repeated: it continues with files that are not in the table.
+    The command can be repeated: it continues with files that are not in the table. A target other
+    than x86_64 is for --one-run. Files that do not compile for it are left out.
     """
+    if target != "x86_64" and not one_run:
+        raise typer.BadParameter("expected --one-run with another target than x86_64")
+    machine = target_named(target)
     datasets = Datasets(get_llvm_datasets())
     uris = breadth_first(datasets, part, most, packages, seed)
     settings: dict[str, Any] = {
@@ -95,15 +126,24 @@ def record(
         "most_text": most_text,
     }
     end = time.monotonic() + 60 * minutes
+    code = _code_on_x86(datasets, part) if one_run else {}
 
     def tasks() -> Iterator[Job]:
         for uri in uris:
             if time.monotonic() > end:
                 return
+            if code.get(uri, 0) > _MOST_CODE_ON_X86 * most_text:
+                continue  # It gets no trials, and to compile it may take minutes.
             try:
-                found = Program.of(datasets.benchmark(uri))
+                found = Program.of(machine.compiled(datasets, uri, headers or ()))
                 if one_run:
-                    yield OneRunTrials.job(found, most_text=most_text)
+                    yield OneRunTrials.job(
+                        found,
+                        adjustments=adjustments_for(target),
+                        options=machine.options,
+                        most_text=most_text,
+                        most_groups=call_groups,
+                    )
                 else:
                     yield Trials.job(found, **settings)
             except BenchmarkInitError as error:
@@ -182,7 +222,14 @@ def train_one_run(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="The file of the models, one for each target.")
     ],
-    target: Annotated[str, typer.Option(help="The architecture of the programs.")] = "x86_64",
+    target: TargetOption = "x86_64",
+    enough: Annotated[
+        tuple[float, float],
+        typer.Option(
+            help="The least share of a program's code that the decisions before any pass, and those"
+            " before machine code is generated, are expected to save. None is made otherwise."
+        ),
+    ] = (0.0, 0.0),
 ) -> None:
     """Train the model of a target for the plugin that makes one run of clang smaller.
 
@@ -190,7 +237,7 @@ def train_one_run(
     """
     rows = [*rows_of_one_run(tables)]
     about = f"{len(rows)} programs, {rows[0]['clang']}" if rows else ""
-    write_one_run(output, target, model_of_one_run(rows, about))
+    write_one_run(output, target, model_of_one_run(rows, about, enough))
 
 
 @app.command()
@@ -201,17 +248,26 @@ def judge_one_run(
     seed: Annotated[int, typer.Option(help="Chooses the programs.")] = 1,
     part: Annotated[str, typer.Option(help="train, validation or test.")] = "test",
     runs: Annotated[int, typer.Option(min=1, help="Runs of clang; the fastest counts.")] = 3,
+    target: TargetOption = "x86_64",
+    headers: HeadersOption = None,
 ) -> None:
     """Compare one run of clang with the plugin with one without, on held-out programs.
 
-    The command can be repeated: it continues with programs that are not in the file.
+    The command can be repeated: it continues with programs that are not in the file. Programs that
+    do not compile for the target are left out.
     """
+    machine = target_named(target)
     datasets, done = Datasets(get_llvm_datasets()), read_rows(rows, OneRunRow)
     for program in breadth_first(datasets, part, count, None, seed):
         if sum(row.is_counted for row in done.values()) >= count:
             break
         if program not in done:
-            done[program] = judged_one_run(datasets.benchmark(program), model, runs)
+            try:
+                benchmark = machine.compiled(datasets, program, headers or ())
+            except BenchmarkInitError:
+                done[program] = OneRunRow(program)
+            else:
+                done[program] = judged_one_run(benchmark, model, runs, machine.options)
             with rows.open("a", encoding="utf-8") as file:
                 file.write(done[program].as_json() + "\n")
     print(table_of_one_run([row for row in done.values() if row.is_counted]))

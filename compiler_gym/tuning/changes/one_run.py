@@ -9,7 +9,8 @@ trials      The name of the trials, the hash of their content
 program     The URI of the program
 clang       The version of the compiler
 baseline    Bytes of ``code`` and all ``loaded`` bytes of ``clang -Oz``
-functions   By function: bytes of its code, and of its entry in ``.eh_frame``
+functions   By function: bytes of its code, and of its entry in ``.eh_frame``, with an adjustment
+            that has no effect
 start       By function: its features before any pass
 end         By function: its features before machine code is generated
 calls       By called function: the features of its calls
@@ -44,21 +45,39 @@ from compiler_gym.util.commands import run_command
 
 _FORMAT = 1
 _LIST_SECONDS = 600
+# The name of no pass.
+_NO_PASS = "nothing"
 
 # -enable-pre=0 is not among them: it cannot be set for single functions, see FunctionSettings.
 START = (
     "-indvars-widen-indvars=0", "licm", "gvn", "instsimplify", "-scev-cheap-expansion-budget=1",
+    "reassociate", "slp-vectorizer",
 )  # fmt: skip
 """Adjustments of functions before any pass."""
 
 END = (
     "frame-pointer=all", "machinelicm+early-machinelicm", "-aggressive-machine-cse",
     "x86-execution-domain-fix", "block-placement", "partially-inline-libcalls", "machine-sink",
+    "machine-cse", "shrink-wrap", "post-RA-sched", "consthoist", "-enable-misched=0",
+    "-regalloc-csr-first-time-cost=16384",
 )  # fmt: skip
 """Adjustments of functions before machine code is generated."""
 
 WHOLE = ("-disable-lsr", "-lsr-drop-solution")
 """Options of LLVM for all functions of a source."""
+
+_X86_ALONE = ("frame-pointer=all", "x86-execution-domain-fix", "partially-inline-libcalls")
+_OTHERS_ALONE = (
+    "reassociate", "slp-vectorizer", "shrink-wrap", "post-RA-sched", "consthoist",
+    "-enable-misched=0", "-regalloc-csr-first-time-cost=16384",
+)  # fmt: skip
+
+
+def adjustments_for(target: str) -> tuple[str, ...]:
+    """Returns the adjustments to try for a target."""
+    without = _OTHERS_ALONE if target == "x86_64" else _X86_ALONE
+    return tuple(each for each in (*START, *END, *WHOLE) if each not in without)
+
 
 Row = json_table.Row
 
@@ -71,9 +90,11 @@ class OneRunTrials(ProgramTrials):
         adjustments: The adjustments to try.
         most_text: The maximum number of bytes of code. Larger programs get no trials.
         most_groups: The maximum number of groups of decisions about calls.
+        options: The options of clang that choose the target.
     """
 
-    adjustments: tuple[str, ...] = (*START, *END, *WHOLE)
+    adjustments: tuple[str, ...] = adjustments_for("x86_64")
+    options: tuple[str, ...] = ()
     most_text: int = 20_000
     most_groups: int = 6
 
@@ -95,7 +116,7 @@ class OneRunTrials(ProgramTrials):
         """
         contents = worker.program(self.message).proto.program.contents
         with tempfile.TemporaryDirectory(prefix="compiler_gym-") as name:
-            compilation = compilation_for_size(contents, Path(name))
+            compilation = compilation_for_size(contents, Path(name), self.options)
             with Evaluator(compilation, Path(name), Budget()) as evaluator:
                 return self._row(evaluator)
 
@@ -108,15 +129,32 @@ class OneRunTrials(ProgramTrials):
             "baseline": {"code": baseline.object.text, "loaded": baseline.loaded},
         }
         if 0 < baseline.object.text <= self.most_text and evaluator.unit is not None:
-            row["functions"] = _sizes(baseline)
+            row["functions"] = self._functions(evaluator)
             row |= listed_features(evaluator)
-            row["adjustments"] = self._adjust_functions(evaluator, baseline)
-            row["decisions"] = self._decide_calls(evaluator, baseline, row["calls"])
+            row["adjustments"] = self._adjust_functions(evaluator, row["functions"])
+            row["decisions"] = []
+            if self.most_groups:
+                row["decisions"] = self._decide_calls(evaluator, baseline, row["calls"])
         return row
 
-    def _adjust_functions(self, evaluator: Evaluator, start: Evaluation) -> dict[str, Any]:
+    @staticmethod
+    def _functions(evaluator: Evaluator) -> dict[str, list[int]]:
+        """Returns the bytes of functions with an adjustment that has no effect.
+
+        Changes keep weak symbols, as the plugin does not. Then the machine outliner takes code out
+        of more functions, which is no gain of an adjustment.
+        """
+        numbers = list_functions(evaluator).values()
+        (found,) = evaluator.evaluate([NO_CHANGE.adjust({each: (_NO_PASS,) for each in numbers})])
+        sizes = _sizes(found)
+        evaluator.discard(found)
+        return sizes
+
+    def _adjust_functions(
+        self, evaluator: Evaluator, before: Mapping[str, list[int]]
+    ) -> dict[str, Any]:
         """Makes each adjustment in all functions."""
-        numbers, before = list_functions(evaluator), _sizes(start)
+        numbers = list_functions(evaluator)
         found = {}
         for adjustment in self.adjustments:
             texts = tuple(adjustment.split("+"))

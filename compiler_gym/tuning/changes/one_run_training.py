@@ -60,12 +60,16 @@ class Samples:
     programs: Sequence[int] = ()
 
 
-def train_one_run(rows: Sequence[Row], about: str = "") -> dict[str, Any]:
+def train_one_run(
+    rows: Sequence[Row], about: str = "", enough: tuple[float, float] = (0.0, 0.0)
+) -> dict[str, Any]:
     """Trains the model of one target, as the plugin reads it.
 
     Args:
         rows: Rows of a table of trials.
         about: The model's description of its origin.
+        enough: The least share of a program's code that all decisions before any pass, and all
+            before machine code is generated, are expected to save.
     """
     total = sum(row["baseline"]["code"] for row in rows)
     kinds = {
@@ -74,7 +78,13 @@ def train_one_run(rows: Sequence[Row], about: str = "") -> dict[str, Any]:
         "whole": {text: _of_functions(rows, "end", text, is_whole=True) for text in WHOLE},
         "calls": {"inline": _of_calls(rows, True), "keep": _of_calls(rows, False)},
     }
-    return {"about": about} | {kind: _choices(each, total) for kind, each in kinds.items()}
+    model = {"about": about} | {kind: _choices(each, total) for kind, each in kinds.items()}
+    for point, least in zip(("start", "end"), enough, strict=True):
+        model[point]["enough"] = least
+        # The trees know nothing about larger functions.
+        sizes = [known["instructions"] for row in rows for known in row[point].values()]
+        model[point]["most"] = max(sizes, default=1)
+    return model
 
 
 def _choices(samples: Mapping[str, Samples], total: int) -> dict[str, Any]:
@@ -146,11 +156,13 @@ def _of_functions(rows: Sequence[Row], point: str, text: str, is_whole: bool = F
         if found is None:
             continue
         total = max(sum(size for size, _ in before.values()), 1)
+        elsewhere = _saved_elsewhere(row, point, found)
         for name, known in row[point].items():
             size = before.get(name, (0, 0))[0]
             if size == 0:
                 continue
             bytes_ = _saved(before[name], found.get(name, before[name]))
+            bytes_ += elsewhere * size / total
             features.append(known)
             saved.append(bytes_)
             gains.append(np.clip(bytes_ / size, -_CLIP, _CLIP))
@@ -159,6 +171,16 @@ def _of_functions(rows: Sequence[Row], point: str, text: str, is_whole: bool = F
             programs.append(index)
     arrays = np.array(gains), np.array(saved), np.array(weights)
     return Samples(features, *arrays, groups, programs if is_whole else ())
+
+
+def _saved_elsewhere(row: Row, point: str, found: Mapping[str, Sequence[int]]) -> float:
+    """Returns the bytes that an adjustment of all functions saves in others: those that LLVM made.
+
+    These are the copies that the machine outliner makes of what functions have in common.
+    """
+    before = row["functions"]
+    others = [name for name in found if name not in row[point]]
+    return sum(_saved(before.get(name, (0, 0)), found[name]) for name in others)
 
 
 def _of_calls(rows: Sequence[Row], inline: bool) -> Samples:
@@ -172,7 +194,8 @@ def _of_calls(rows: Sequence[Row], inline: bool) -> Samples:
             gains.append(np.sign(saved[-1]) * np.sqrt(abs(saved[-1])))
             weights.append(max(len(decisions), 10) ** -0.5)
             groups.append(_group(row))
-    return Samples(features, np.array(gains), np.array(saved), np.array(weights), groups)
+    arrays = np.array(gains), np.array(saved), np.array(weights)
+    return Samples(features, *arrays, groups)
 
 
 def _saved(before: Sequence[int], after: Sequence[int]) -> float:
@@ -222,23 +245,30 @@ def write_one_run(path: Path, target: str, model: Mapping[str, Any]) -> None:
     path.write_text(lines.replace('{"text"', '\n{"text"') + "\n", encoding="utf-8")
 
 
-def judged_one_run(benchmark: Benchmark, model: Path | None = None, runs: int = 1) -> OneRunRow:
+def judged_one_run(
+    benchmark: Benchmark,
+    model: Path | None = None,
+    runs: int = 1,
+    options: tuple[str, ...] = (),
+) -> OneRunRow:
     """Returns the results of clang on a program, without and with the plugin.
 
     Args:
         benchmark: The program.
         model: The model; that of the plugin by default.
         runs: How often clang is run. The least time counts.
+        options: The options of clang that choose the target.
 
     Raises:
         BenchmarkInitError: If the program cannot be compiled.
         CommandError: If clang fails with the plugin.
     """
     with tempfile.TemporaryDirectory(prefix="compiler_gym-") as name:
-        command = compilation_for_size(benchmark.proto.program.contents, Path(name)).command
-        options = one_run_options(f"-oz-model={model}" if model else "")
+        contents = benchmark.proto.program.contents
+        command = compilation_for_size(contents, Path(name), options).command
+        plugin = one_run_options(f"-oz-model={model}" if model else "")
         outputs = [Path(name) / "plain.o", Path(name) / "small.o"]
-        commands = [command(outputs[0]), [*command(outputs[1]), *options]]
+        commands = [command(outputs[0]), [*command(outputs[1]), *plugin]]
         run_command(commands[0], _SECONDS)
         before = read_object(outputs[0])
         if before.text not in WORTHWHILE:

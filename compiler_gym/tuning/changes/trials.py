@@ -109,19 +109,22 @@ class ProgramTrials(ABC):
         return Job(trials, {program.message: program.data})
 
 
-def compilation_for_size(contents: bytes, folder: Path) -> Compilation:
+def compilation_for_size(
+    contents: bytes, folder: Path, options: tuple[str, ...] = ()
+) -> Compilation:
     """Writes a program whose functions are all marked for size, as clang -Oz marks them.
 
     Args:
         contents: The bitcode.
         folder: The folder of the file.
+        options: The options of clang.
 
     Returns:
         The compilation of the file.
     """
     source = folder / "program.bc"
     add_attributes(contents, source, ("optsize", "minsize"))
-    return Compilation(llvm_tools.clang_path(), source, (), llvm_tools.own_passes_path())
+    return Compilation(llvm_tools.clang_path(), source, options, llvm_tools.own_passes_path())
 
 
 @dataclass(frozen=True)

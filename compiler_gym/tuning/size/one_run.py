@@ -12,6 +12,8 @@ from compiler_gym.util import llvm_tools
 MODELS = Path(__file__).parent / "one_run.json"
 """The models, which are part of the plugin, too."""
 
+_OTHER_NAMES = {"amd64": "x86_64", "arm64": "aarch64"}
+
 
 def one_run_options(setting: str = "") -> list[str]:
     """Returns the options of clang that load the plugin.
@@ -37,15 +39,29 @@ def one_run_options(setting: str = "") -> list[str]:
 
 @cache
 def models() -> Mapping[str, Any]:
-    """Returns the models by architecture."""
+    """Returns the models by the name of the target, see :func:`model_name`."""
     found: Mapping[str, Any] = json.loads(MODELS.read_text(encoding="utf-8"))["targets"]
     return found
+
+
+def model_name(architecture: str) -> str:
+    """Returns the name of the model that the plugin chooses.
+
+    Args:
+        architecture: The architecture as the triple names it.
+    """
+    if architecture.startswith("thumb"):
+        # These processors have the instructions of Thumb-1 alone.
+        is_first = architecture.startswith("thumbv6") or architecture == "thumbv8m.base"
+        return "thumbv6m" if is_first else "thumb"
+    return _OTHER_NAMES.get(architecture, architecture)
 
 
 def description(architecture: str | None = None) -> str:
     """Returns a sentence about the model of an architecture, or about all models."""
     if architecture is None:
         return f"models for {', '.join(sorted(models()))}"
-    if architecture not in models():
+    name = model_name(architecture)
+    if name not in models():
         return f"no model for {architecture}, so the code is that of clang"
-    return f"model for {architecture}: {models()[architecture]['about']}"
+    return f"model for {name}: {models()[name]['about']}"

@@ -7,12 +7,14 @@ import pytest
 from typer.testing import CliRunner
 
 import compiler_gym.tuning.changes.one_run_training as training
-from compiler_gym.datasets import Datasets
+from compiler_gym.datasets import Benchmark, Datasets
 from compiler_gym.distributed.programs import Program
 from compiler_gym.distributed.threads import thread_pool
+from compiler_gym.envs.llvm.benchmarks.bitcode import ClangInvocation, compile_source
 from compiler_gym.envs.llvm.datasets.llvm_datasets import get_llvm_datasets
 from compiler_gym.tuning.changes import __main__ as program
 from compiler_gym.tuning.changes.one_run import OneRunTrials, rows_of_one_run
+from compiler_gym.tuning.changes.targets import target_named
 from compiler_gym.tuning.changes.training import read_rows
 from compiler_gym.tuning.changes.trials import record
 from compiler_gym.tuning.size.boosted_trees import BoostedTrees
@@ -43,6 +45,48 @@ def test_recording(life, tmp_path):
     assert {each["inline"] for each in row["decisions"]} <= {True, False} and row["decisions"]
 
 
+def test_program_of_another_target(life, tmp_path):
+    target = target_named("aarch64")
+    program = target.compiled(Datasets(get_llvm_datasets()), str(life.uri))
+    job = OneRunTrials.job(
+        Program.of(program), adjustments=("sroa",), options=target.options, most_groups=1
+    )
+    with thread_pool(1) as pool:
+        record(pool, [job], tmp_path)
+    (row,) = rows_of_one_run([tmp_path])
+    # Each instruction has four bytes.
+    assert all(size % 4 == 0 for size, _ in row["functions"].values())
+    larger = row["adjustments"]["sroa"].items()
+    assert any(size > row["functions"][name][0] for name, (size, _) in larger)
+    assert training.judged_one_run(program, options=target.options).is_counted
+    with pytest.raises(LookupError, match="aarch64"):
+        target_named("arch64")
+
+
+def test_code_that_is_taken_out_of_weak_functions_is_no_gain(tmp_path):
+    # The machine outliner does this if they are kept, as changes do.
+    source = tmp_path / "fold.cc"
+    source.write_text(
+        "int read(int), mix(int, int);\n"
+        "template <int N> int fold(int x) {\n"
+        "  return mix(read(x + N), read(x)) + mix(read(7), read(9)) * N;\n"
+        "}\n"
+        "int all(int x) { return fold<1>(x) + fold<2>(x) + fold<3>(x) + fold<4>(x); }\n"
+    )
+    options = target_named("aarch64").options
+    compile_source(
+        ClangInvocation([*options, *ClangInvocation.DEFAULT_COPT, source]), tmp_path / "fold.bc"
+    )
+    benchmark = Benchmark.from_file("benchmark://user-v0/fold", tmp_path / "fold.bc")
+    job = OneRunTrials.job(
+        Program.of(benchmark), adjustments=("no-pass",), options=options, most_groups=0
+    )
+    with thread_pool(1) as pool:
+        record(pool, [job], tmp_path)
+    (row,) = rows_of_one_run([tmp_path])
+    assert row["adjustments"] == {"no-pass": {}}
+
+
 def rows():
     """Rows in which an adjustment helps functions with many loops, and harms the others."""
     for number in range(12):
@@ -66,6 +110,7 @@ def test_training():
     assert model["start"]["choices"] == model["calls"]["choices"] == []
     (choice,) = model["end"]["choices"]
     assert choice["text"] == _LICM and model["end"]["features"] == ["loops"]
+    assert model["end"]["most"] == 30
     predicted = BoostedTrees.from_facts(choice).predict(np.array([[0.0], [5.0]]))
     assert predicted[0] < 0 <= choice["least"] < predicted[1]
 

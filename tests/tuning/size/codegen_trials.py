@@ -179,12 +179,25 @@ def _special_options(seed: int, target: Target, options: Sequence[str]) -> tuple
     )
 
 
-def _csmith(seed: int) -> GeneratedProgram:
-    words = ["csmith", "--seed", str(seed + 1), "--max-funcs", "6"]
+def generated_program(seed: int, target: Target) -> GeneratedProgram:
+    """Returns a program that is run as it is: of the generator, of Csmith, or a kernel."""
+    choose = random.Random(f"one run {seed}")
+    if seed % 10 == 0:
+        return _csmith(seed)
+    program = _kernel(choose) if seed % 10 == 5 else generate(seed, target.name)
+    return replace(program, modes=("plain",), override={})
+
+
+def csmith_program(seed: int, *options: str) -> str:
+    """Returns the text of a program of Csmith."""
+    words = ["csmith", "--seed", str(seed + 1), "--max-funcs", "6", *options]
     # It writes a file into the current folder.
     with tempfile.TemporaryDirectory(prefix="compiler_gym-") as folder:
-        text = run_command(words, _CSMITH_SECONDS, cwd=folder).stdout
-    text = text.replace('"csmith.h"', '"/usr/include/csmith/csmith.h"')
+        return run_command(words, _CSMITH_SECONDS, cwd=folder).stdout
+
+
+def _csmith(seed: int) -> GeneratedProgram:
+    text = csmith_program(seed).replace('"csmith.h"', '"/usr/include/csmith/csmith.h"')
     return _with_driver(text, "")
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from compiler_gym.tuning.size.object_file import read_object
-from compiler_gym.tuning.size.one_run import description, models, one_run_options
+from compiler_gym.tuning.size.one_run import description, model_name, models, one_run_options
 from compiler_gym.util import llvm_tools
 from compiler_gym.util.runfiles_path import runfiles_path
 
@@ -40,12 +40,15 @@ int main(void) {
 """
 
 
-def sure_of(kind, *texts):
+def sure_of(kind, *texts, target="x86_64", most=0):
     """Returns a model that expects a gain of some decisions everywhere."""
     tree = {"start": 1, "roots": [], "features": [], "numbers": [], "left": [], "right": []}
     kinds = {name: {"features": [], "choices": []} for name in ("start", "end", "whole", "calls")}
-    kinds[kind]["choices"] = [{"text": text, "least": 0.5, **tree} for text in texts]
-    return {"targets": {"x86_64": {"about": "a test", **kinds}}}
+    kinds[kind] |= {
+        "choices": [{"text": text, "least": 0.5, **tree} for text in texts],
+        "most": most,
+    }
+    return {"targets": {target: {"about": "a test", **kinds}}}
 
 
 @pytest.fixture(name="folder", autouse=True)
@@ -102,6 +105,35 @@ def test_shipped_model_saves_code():
         before += read_object(Path("plain.o")).text
         after += read_object(Path("small.o")).text
     assert after < 0.99 * before
+
+
+@pytest.mark.parametrize(
+    ("target", "name"),
+    [
+        ("aarch64-linux-gnu", "aarch64"),
+        ("arm64-linux-gnu", "aarch64"),
+        ("thumbv7em-none-eabi", "thumb"),
+        ("thumbv8m.main-none-eabi", "thumb"),
+        ("thumbv6m-none-eabi", "thumbv6m"),
+        ("thumbv8m.base-none-eabi", "thumbv6m"),
+        ("riscv32-unknown-elf", "riscv32"),
+    ],
+)
+def test_model_of_the_target(target, name):
+    assert model_name(target.partition("-")[0]) == name
+    common = ["-Oz", f"--target={target}", "-ffreestanding", "-w", "-c", "fold.c", "-o"]
+    clang(*common, "small.o", model=sure_of("end", "frame-pointer=all", target=name))
+    clang(*common, "other.o", model=sure_of("end", "frame-pointer=all"))
+    plain(*common, "plain.o")
+    assert contents("small.o") != contents("plain.o") == contents("other.o")
+
+
+@pytest.mark.parametrize("point", ["start", "end"])
+def test_functions_larger_than_those_of_the_trials_stay(point):
+    plain("-Oz", "-c", "fold.c", "-o", "plain.o")
+    for most, changes in ((1, False), (1000, True)):
+        clang("-Oz", "-c", "fold.c", model=sure_of(point, "frame-pointer=all", most=most))
+        assert (contents("fold.o") != contents("plain.o")) == changes
 
 
 def test_same_bytes_in_another_folder(folder):

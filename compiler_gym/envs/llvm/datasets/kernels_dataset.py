@@ -103,11 +103,7 @@ class KernelsDataset(Dataset):
             BenchmarkInitError: If the program does not compile.
             EnvironmentNotSupported: If the program has to be compiled and clang is not installed.
         """
-        self._check_own(uri)
-        name = uri.path.removeprefix("/")
-        if not self._has(name):
-            raise unknown_name("benchmark", uri, self.benchmark_uris())
-        kernel = self._kernels_path / name
+        kernel = self._kernel(uri)
         runs = [
             ProgramRun(kernel / f"input-{number}.txt", kernel / f"expected-{number}.txt")
             for number in range(INPUT_SETS)
@@ -116,7 +112,7 @@ class KernelsDataset(Dataset):
         source = BenchmarkSource("program.c", (kernel / "program.c").read_bytes())
         proto = BenchmarkProto(
             uri=str(uri),
-            program=File(contents=self._bitcode(kernel, source)),
+            program=File(contents=self._bitcode(uri, source)),
             dynamic_config=make_dynamic_config(
                 run=f"./a.out < {shlex.quote(str(stdin))} > output.txt",
                 infiles=[str(stdin)],
@@ -146,20 +142,36 @@ class KernelsDataset(Dataset):
             return False
         return self._has(uri.path.removeprefix("/"))
 
+    def invocation(self, uri: BenchmarkUri) -> tuple[ClangInvocation, Path]:
+        """Returns the compilation of a program, and the folder that it runs in.
+
+        Raises:
+            LookupError: If there is no such program.
+        """
+        options = [*ClangInvocation.DEFAULT_COPT, *_COPT]
+        invocation = ClangInvocation([*options, "program.c"], timeout=_COMPILE_TIMEOUT_SECONDS)
+        return invocation, self._kernel(uri)
+
+    def _kernel(self, uri: BenchmarkUri) -> Path:
+        self._check_own(uri)
+        name = uri.path.removeprefix("/")
+        if not self._has(name):
+            raise unknown_name("benchmark", uri, self.benchmark_uris())
+        return self._kernels_path / name
+
     def _has(self, name: str) -> bool:
         return "/" not in name and (self._kernels_path / name / "program.c").is_file()
 
     def _names(self) -> list[str]:
         return sorted(path.parent.name for path in self._kernels_path.glob("*/program.c"))
 
-    def _bitcode(self, kernel: Path, source: BenchmarkSource) -> bytes:
+    def _bitcode(self, uri: BenchmarkUri, source: BenchmarkSource) -> bytes:
         """Returns the unoptimised bitcode of a program. Compiles it if necessary."""
+        invocation, kernel = self.invocation(uri)
         if (kernel / _BITCODE).is_file():
             return (kernel / _BITCODE).read_bytes()
-        options = [*ClangInvocation.DEFAULT_COPT, *_COPT]
-        key = key_of_bitcode(shlex.join(options), source.contents)
+        key = key_of_bitcode(shlex.join(invocation.args[:-1]), source.contents)
         path = self.site_data_path / f"{kernel.name}-{key}.bc"
-        invocation = ClangInvocation([*options, "program.c"], timeout=_COMPILE_TIMEOUT_SECONDS)
         try:
             make_once(path, lambda output: compile_source(invocation, output, cwd=kernel))
         except subprocess.TimeoutExpired as error:

@@ -202,11 +202,7 @@ class OpenSourceDataset(PackagedDataset):
             BenchmarkInitError: The file does not compile with this clang, on this machine.
             EnvironmentNotSupported: clang is not installed.
         """
-        self._check_own(uri)
-        if not self.has_parsed_uri(uri):
-            raise unknown_name("benchmark", uri, self.benchmark_uris())
-        name, _, file = uri.path.removeprefix("/").partition("/")
-        package = self.packages[name]
+        package, file = self._place(uri)
         root = self.unpacked(package.distribution)
         proto = BenchmarkProto(
             uri=str(uri), program=File(contents=self._bitcode(package, root, file))
@@ -216,6 +212,24 @@ class OpenSourceDataset(PackagedDataset):
             validation_callbacks=[validate_against_opt],
             sources=[BenchmarkSource(file, (root / file).read_bytes())],
         )
+
+    def invocation(self, uri: BenchmarkUri) -> tuple[ClangInvocation, Path]:
+        """Returns the compilation of a file, and the folder that it runs in.
+
+        Raises:
+            LookupError: There is no such file.
+            DatasetInitError: The package cannot be fetched, unpacked or stored.
+        """
+        package, file = self._place(uri)
+        return package.invocation(file), self.unpacked(package.distribution)
+
+    def _place(self, uri: BenchmarkUri) -> tuple[Package, str]:
+        """Returns the package of a file, and the file's path there."""
+        self._check_own(uri)
+        if not self.has_parsed_uri(uri):
+            raise unknown_name("benchmark", uri, self.benchmark_uris())
+        name, _, file = uri.path.removeprefix("/").partition("/")
+        return self.packages[name], file
 
     def fingerprint(self, uri: BenchmarkUri) -> Hashable | None:
         """Returns a cache key for a benchmark. Equal keys mean equal benchmarks."""

@@ -62,6 +62,16 @@ def test_graphs_of_pytorch_geometric(tmp_path):
     assert done.stdout == "torch.Size([1, 32])\n"
 
 
+def test_recipes_of_the_guide(tmp_path):
+    guide = (EXAMPLES.parent / "docs/guides/learning.md").read_text()
+    script = re.search(r"^```python recipes\n(.*?)^```$", guide, re.M | re.S)[1]
+    command = [sys.executable, "-c", script.replace("30, 14_400", "3, 24")]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    names = re.findall(r"^(\w+): [\d.]+% of IrInstructionCountOz", done.stdout, re.M)
+    assert names == ["recurrent", "masked", "normalised"]
+
+
 def test_rllib_learns_on_while_a_runner_is_lost():
     """Its environment runners are on two nodes. One is killed, and comes back."""
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})

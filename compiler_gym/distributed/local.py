@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from queue import SimpleQueue
+from types import FrameType
 from typing import Any
 
 from typing_extensions import override
@@ -30,13 +31,19 @@ def _serve(connection: "Connection[Any, Any]") -> None:
     # The pool decides when the workers end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-    # Ends the task under way as Ctrl-C ends a command, so that it cleans up.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, _end_task)
     try:
         _serve_calls(connection)
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # The process ends, and cleans up by itself.
     except KeyboardInterrupt:
         os._exit(1)  # Services end by themselves.
+
+
+def _end_task(number: int, frame: FrameType | None) -> None:
+    """Ends the task under way as Ctrl-C ends a command, so that it cleans up."""
+    # The pool may send the signal again, which must not end the cleaning up.
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    raise KeyboardInterrupt
 
 
 def _serve_calls(connection: "Connection[Any, Any]") -> None:

@@ -16,7 +16,15 @@ from compiler_gym.distributed.task import digest_of
 from compiler_gym.distributed.threads import Call, caller_pool, thread_pool
 from compiler_gym.distributed.worker import Worker
 from compiler_gym.util.commands import CommandError, run_command
-from tests.distributed.tasks import Blob, Deadly, Failing, Hanging, Square, Unpicklable
+from tests.distributed.tasks import (
+    Blob,
+    CleaningUp,
+    Deadly,
+    Failing,
+    Hanging,
+    Square,
+    Unpicklable,
+)
 
 LIMITS = Limits(workers=2, tries=2)
 
@@ -120,6 +128,13 @@ def test_a_task_that_takes_too_long_fails():
         found = outcomes(pool, [Hanging(1), Square(2)])
     assert found[Hanging(1)].error == "the task took longer than 2 s"
     assert found[Square(2)].value == 4
+
+
+def test_tasks_clean_up_although_they_are_told_twice_to_end(tmp_path):
+    mark = tmp_path / "clean"
+    with open_pool(limits=Limits(workers=1, tries=1, task_seconds=1)) as pool:
+        (outcome,) = pool.run([Job(CleaningUp(1, str(mark)))])
+    assert outcome.error and mark.exists()
 
 
 def test_closing_leaves_no_process():

@@ -72,6 +72,20 @@ class Hanging(Square):
 
 
 @dataclass(frozen=True)
+class CleaningUp(Square):
+    """Never ends by itself. Is told twice to end, and cleans up."""
+
+    mark: str = ""
+
+    def run(self, worker):
+        try:
+            signal.pause()
+        finally:
+            os.kill(os.getpid(), signal.SIGTERM)
+            Path(self.mark).touch()
+
+
+@dataclass(frozen=True)
 class Failing(Square):
     """Raises an exception."""
 

@@ -85,6 +85,8 @@ def main(driver: str, words: Sequence[str]) -> int:
     clang = llvm_tools.tool_path(driver)
     if [*words] == [settings.PRINT_FLAGS]:
         return _print_flags()
+    if "--help" in words:
+        return _print_help(clang, words)
     try:
         check_names(os.environ)
         words = settings.take_own_words(words)
@@ -113,6 +115,15 @@ def main(driver: str, words: Sequence[str]) -> int:
         _write_note(_note(driver, words))
     log("clang", note=f"{note}: {shlex.join(words)}")
     _become(clang, words)
+
+
+def _print_help(clang: Path, words: Sequence[str]) -> int:
+    """Prints the help of clang, and then the own options. Returns the exit code."""
+    code = _run_in_place([str(clang), *words])
+    if not code:
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # As for clang, whose help is often cut off.
+        print(settings.OWN_HELP, end="")
+    return code
 
 
 def _print_flags() -> int:

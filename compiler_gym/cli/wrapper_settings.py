@@ -41,6 +41,22 @@ LEVELS = ("-Os", "-Oz")
 PRINT_FLAGS = "--print-one-run-flags"
 """The argument that prints the options of clang for one run."""
 
+OWN_HELP = f"""
+OPTIONS OF compiler-gym-cc AND compiler-gym-c++:
+  --one-run               Run clang once, with the plugin that makes its code smaller. No search
+  --one-run=verify        Run clang without and with the plugin, and keep the smaller object file
+  {PRINT_FLAGS}
+                          Print the options of clang for --one-run
+  --lock <file>           Take what this file has for a source, and note there what a search finds
+  --frozen                Fail if the lock file has no entry for a source
+  --policy <name>         Try the sequences of this policy first
+  {CACHE_KEY}             Print a digest of the settings and the compiler, for caches
+
+The variables COMPILER_GYM_EVALUATIONS, COMPILER_GYM_LOG and others are on the page
+"Smaller binaries".
+"""
+"""The part of ``--help`` that follows that of clang."""
+
 VERIFY = "verify"
 """The value of ``COMPILER_GYM_ONE_RUN`` that keeps the smaller result of two runs of clang."""
 
@@ -63,7 +79,8 @@ def take_own_words(words: Sequence[str]) -> list[str]:
     """Returns the arguments for clang. Arguments of this program become variables.
 
     Raises:
-        WrongSettingError: If there is no value after ``--lock`` or ``--policy``.
+        WrongSettingError: If there is no value after ``--lock`` or ``--policy``, or a wrong one
+            after ``--one-run``.
     """
     rest, kept = iter(words), []
     for word in rest:
@@ -85,6 +102,8 @@ def take_own_words(words: Sequence[str]) -> list[str]:
             os.environ[ONE_RUN] = "1"
         elif word == f"--one-run={VERIFY}":
             os.environ[ONE_RUN] = VERIFY
+        elif word.startswith("--one-run"):
+            raise WrongSettingError(f"expected --one-run or --one-run={VERIFY}, got {word}")
         else:
             kept.append(word)
     return kept

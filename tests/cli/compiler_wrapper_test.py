@@ -102,11 +102,22 @@ def test_one_run_has_the_plugin(folder, monkeypatch):
     assert (folder / "unit.o").read_bytes() == (folder / "clang.o").read_bytes()
     ((kind, *_, note),) = all_lines()
     assert kind == "one run" and note.startswith(f"{description()}: -Oz -c unit.c")
+    done = compile_smaller("--one-run=verfy", "-Oz", "-c", "unit.c", check=False)
+    assert (done.returncode, done.stderr) == (
+        1,
+        "compiler-gym: expected --one-run or --one-run=verify, got --one-run=verfy\n",
+    )
     # No search: its settings would have no effect.
     monkeypatch.setenv("COMPILER_GYM_WITHOUT", "calls")
     done = compile_smaller("--one-run", "-Oz", "-c", "unit.c", check=False)
     assert done.returncode == 1
     assert "expected COMPILER_GYM_ONE_RUN or COMPILER_GYM_WITHOUT, got both" in done.stderr
+
+
+def test_help_has_own_options_after_those_of_clang(folder):
+    text = compile_smaller("--help").stdout
+    assert text.startswith("OVERVIEW: clang")
+    assert "\n  --one-run=verify " in text.rpartition("\nOPTIONS OF compiler-gym-cc")[2]
 
 
 @pytest.mark.parametrize("objective", ["all", "text"])

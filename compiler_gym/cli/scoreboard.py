@@ -86,7 +86,8 @@ def scoreboard(
     all functions marked for size, as clang -Oz marks them.
 
     A try is a sequence whose result is looked at. A row counts if the real opt repeats its result,
-    byte for byte. The same command continues after an interrupt, and another --method adds rows.
+    byte for byte. The same command continues after an interrupt, and tries failed programs again.
+    Another --method adds rows.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""Tables of results as JSON lines, which an interrupted run continues."""
+"""Tables of results as JSON lines, which the same run continues."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator
@@ -8,7 +8,7 @@ from typing import Any
 
 from compiler_gym.distributed.pool import Pool, new_jobs
 from compiler_gym.distributed.task import Job, Outcome
-from compiler_gym.util.filesystem import locked_folder
+from compiler_gym.util.filesystem import atomic_file_write, locked_folder
 
 Row = dict[str, Any]
 
@@ -35,6 +35,8 @@ def add_rows(
 ) -> None:
     """Adds the results of jobs to a table. Ctrl-C keeps the rows so far.
 
+    Former failures are forgotten, so that their jobs run again.
+
     Args:
         pool: Runs the jobs. Each task has a ``program``, and a row as its result.
         jobs: The jobs.
@@ -48,23 +50,26 @@ def add_rows(
         PoolError: If there are no workers.
     """
     with locked_folder(path.parent):
-        known = {row[key] for row in rows_of(path)} if path.exists() else set()
-        _cut_last_line(path)
-        missing = new_jobs(jobs, known, watch)
+        missing = new_jobs(jobs, {row[key] for row in _kept_rows(path)}, watch)
         with path.open("a", encoding="utf-8") as file, closing(pool.run(missing)) as outcomes:
             for outcome in outcomes:
-                row = _row(outcome, key)
-                file.write(json.dumps(row, separators=(",", ":")) + "\n")
+                file.write(_line(_row(outcome, key)))
                 file.flush()
                 watch(outcome)
 
 
-def _cut_last_line(path: Path) -> None:
-    """Removes a last line that was not written to its end."""
-    if path.exists():
-        data = path.read_bytes()
-        if not data.endswith(b"\n"):
-            path.write_bytes(data[: data.rfind(b"\n") + 1])
+def _kept_rows(path: Path) -> list[Row]:
+    """Removes failures, and a last line that was not written to its end. Returns what stays."""
+    if not path.exists():
+        return []
+    rows = [row for row in rows_of(path) if "error" not in row]
+    with atomic_file_write(path, fileobj=True, mode="w") as file:
+        file.writelines(map(_line, rows))
+    return rows
+
+
+def _line(row: Row) -> str:
+    return json.dumps(row, separators=(",", ":")) + "\n"
 
 
 def _row(outcome: Outcome, key: str) -> Row:

@@ -38,6 +38,7 @@ from compiler_gym.tuning.size.compilation import (
     decision_names,
 )
 from compiler_gym.util import llvm_tools
+from compiler_gym.util.clang_driver import OVERRIDES
 from compiler_gym.util.commands import CommandError, JobSlots, run_command
 from compiler_gym.util.environment_variables import PREFIX
 from compiler_gym.util.processors import processors
@@ -353,7 +354,7 @@ def cache_key(clang: Path, words: Sequence[str]) -> str:
     ):
         return ""
     excluded = [word for word in words if limits.excludes(Path(word))]
-    facts = [*_facts_of_tools(clang), *excluded]
+    facts = [*_facts_of_tools(clang), os.environ.get(OVERRIDES, ""), *excluded]
     for name, value in sorted(os.environ.items()):
         if name.startswith(PREFIX) and name not in (LOG, f"{PREFIX}CACHE"):
             facts += [name, value]

@@ -14,6 +14,7 @@ from compiler_gym.cli.probes import is_of_probe
 from compiler_gym.tuning.size.compilation import NO_CHANGE, Change, Compilation
 from compiler_gym.util import llvm_tools
 from compiler_gym.util.clang_driver import (
+    OVERRIDES,
     Job,
     NotUnderstoodError,
     has_readable_files,
@@ -46,7 +47,6 @@ _OTHER_FILES = ("-working-directory", "-fno-temp-file")
 
 # Options that change the command in ways that its words do not show.
 _ARGUMENT_FILES = ("@", "--config")
-_OVERRIDE_VARIABLE = "CCC_OVERRIDE_OPTIONS"
 
 # Options of the driver with a value in a word of its own.
 _OUTPUTS_WITH_VALUE = ("-o", "--output", "-MF", "-MT", "-MQ", "-MJ")
@@ -268,7 +268,7 @@ def _check_words(words: Sequence[str], level: str | None) -> None:
     is_open = any(word.startswith(_ARGUMENT_FILES) for word in words)
     if not is_open and not only_compiles(words):
         raise NotForSizeError("no -c")
-    is_open = is_open or bool(level) or _OVERRIDE_VARIABLE in os.environ
+    is_open = is_open or bool(level) or OVERRIDES in os.environ
     if not is_open and not any(word in settings.LEVELS for word in words):
         raise NotForSizeError("neither -Os nor -Oz")
     if level and "--" in words:

@@ -7,6 +7,9 @@ from compiler_gym.datasets import Benchmark
 from compiler_gym.spaces import Reward
 from compiler_gym.views import ObservationView
 
+# Bounds the memory use with a million programs.
+_MAX_KNOWN = 10_000
+
 # The minimum change by a baseline, as a share of the unoptimised cost, to normalise rewards by.
 CLEAR_CHANGE = 0.1
 
@@ -36,6 +39,9 @@ class CostFunctionReward(Reward):
         self.previous_cost: float | None = None
         self._benchmark: Benchmark | None = None
         self._unoptimised_cost: float | None = None
+        # Costs of unoptimised programs, by what is observed and the digest of the program. Copies
+        # share them. None once a session parameter was sent, which may change them.
+        self._known: dict[tuple[str, bytes], float] | None = {}
 
     def reset(self, benchmark: Benchmark, observation_view: ObservationView) -> None:
         """Starts an episode. Costs of the same benchmark stay cached."""
@@ -54,6 +60,7 @@ class CostFunctionReward(Reward):
         """
         self.forget_costs()
         self._benchmark = None
+        self._known = None
 
     def forget_costs(self) -> None:
         """Clears the cached costs of the benchmark."""
@@ -92,8 +99,30 @@ class CostFunctionReward(Reward):
     def unoptimised_cost(self, observation_view: ObservationView) -> float:
         """Returns the cost of the unoptimised program. It is cached for each benchmark."""
         if self._unoptimised_cost is None:
-            self._unoptimised_cost = float(observation_view[self.init_cost_function])
+            self._unoptimised_cost = self.first_cost(self.init_cost_function, observation_view)
         return self._unoptimised_cost
+
+    def first_cost(self, name: str, observation_view: ObservationView) -> float:
+        """Returns a cost that only depends on the unoptimised program, and remembers it.
+
+        Args:
+            name: The observation space of the cost.
+            observation_view: Where it is asked for, unless it is known.
+
+        Raises:
+            ServiceError: If the cost cannot be computed.
+        """
+        known = self._known
+        if known is None or self._benchmark is None:
+            return float(observation_view[name])
+        key = name, self._benchmark.digest()
+        cost = known.get(key)
+        if cost is None:
+            cost = float(observation_view[name])
+            if len(known) >= _MAX_KNOWN:
+                known.clear()
+            known[key] = cost
+        return cost
 
 
 class NormalizedReward(CostFunctionReward):
@@ -171,7 +200,7 @@ class BaselineImprovementNormalizedReward(NormalizedReward):
     def get_cost_norm(self, observation_view: ObservationView) -> float:
         """Returns by how much the baseline pipeline changes the cost, or a tenth of the cost."""
         unoptimised = super().get_cost_norm(observation_view)
-        self.baseline_cost = float(observation_view[self.baseline_cost_function])
+        self.baseline_cost = self.first_cost(self.baseline_cost_function, observation_view)
         return max(abs(unoptimised - self.baseline_cost), CLEAR_CHANGE * unoptimised)
 
 

@@ -9,6 +9,7 @@ from compiler_gym.envs.llvm.llvm_rewards import (
     NormalizedReward,
     make_llvm_rewards,
 )
+from compiler_gym.service.environment.space_choices import copy_reward
 
 COSTS = {"CostO0": 100, "CostO3": 90, "CostOz": 60}
 
@@ -66,6 +67,23 @@ def test_the_unoptimised_cost_is_asked_for_once_a_benchmark(view):
     reward.parameters_changed()
     started(reward, view, benchmark(program=b"other")).update([], [95], view)
     assert view.asked == ["CostO0"] * 3
+
+
+def test_costs_of_a_program_that_comes_again(view):
+    """A copy knows them, too, until a session parameter is sent."""
+    reward = baseline_reward()
+    copies = [reward, copy_reward(reward, {}), copy_reward(reward, {})]
+    for each in copies:
+        for name in "aba":
+            assert started(each, view, benchmark(name)).update([], [60], view) == 1
+    assert view.asked == ["CostO0", "CostOz"] * 2
+    copies[1].parameters_changed()
+    for _ in range(2):
+        started(copies[1], view, benchmark("a")).update([], [60], view)
+        started(copies[1], view, benchmark("b")).update([], [60], view)
+    assert view.asked == ["CostO0", "CostOz"] * 6
+    started(copies[2], view, benchmark("b")).update([], [60], view)
+    assert view.asked == ["CostO0", "CostOz"] * 6
 
 
 def test_rewards_add_up_from_the_unoptimised_cost(view):

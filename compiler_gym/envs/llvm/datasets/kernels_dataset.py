@@ -3,6 +3,7 @@
 import shlex
 import subprocess
 from collections.abc import Hashable, Iterator
+from functools import cached_property
 from pathlib import Path
 
 from compiler_gym.datasets import (
@@ -87,11 +88,12 @@ class KernelsDataset(Dataset):
     @property
     def size(self) -> int:
         """The number of programs."""
-        return len(self._names())
+        return len(self._names)
 
     def benchmark_uris(self) -> Iterator[str]:  # type: ignore[override]  # The base adds part.
         """Iterates over the URIs of the programs, by name."""
-        return (f"{self.name}/{name}" for name in self._names())
+        prefix = self.name
+        return (f"{prefix}/{name}" for name in self._names)
 
     def benchmark_from_parsed_uri(self, uri: BenchmarkUri) -> Benchmark:
         """Returns the benchmark of a URI.
@@ -162,7 +164,9 @@ class KernelsDataset(Dataset):
     def _has(self, name: str) -> bool:
         return "/" not in name and (self._kernels_path / name / "program.c").is_file()
 
+    @cached_property
     def _names(self) -> list[str]:
+        # Listing them takes longer than most resets.
         return sorted(path.parent.name for path in self._kernels_path.glob("*/program.c"))
 
     def _bitcode(self, uri: BenchmarkUri, source: BenchmarkSource) -> bytes:

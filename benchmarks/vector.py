@@ -37,8 +37,15 @@ _ID = "llvm-autophase-ic-v0"
 _SEED = 0
 
 
+Programs = dict[str, Any]
+"""The programs of the episodes, as arguments of :func:`compiler_gym.make`."""
+
+RANDOM: Programs = {"benchmarks": "kernels-v0", "random_benchmarks": True}
+"""Random programs, as learners use them."""
+
+
 class Way:
-    """Several environments on one program, and a way to step them.
+    """Several environments, and a way to step them.
 
     Episodes end after :data:`EPISODE_STEPS` steps, or by a crash, and the next begins at once.
     """
@@ -63,10 +70,11 @@ class Way:
 class Loop(Way):
     """Steps classic environments, which share a service, one after the other."""
 
-    def __init__(self, benchmark: Benchmark, count: int, is_wrapped: bool):
-        first = compiler_gym.make(_ID, benchmark=benchmark)
-        siblings = [first, *(first.sibling() for _ in range(count - 1))]
-        self._envs = [_wrapped(env) if is_wrapped else env for env in siblings]
+    def __init__(self, programs: Programs, count: int, is_wrapped: bool):
+        envs = [compiler_gym.make(_ID, **programs)]
+        while len(envs) < count:
+            envs.append(compiler_gym.make(_ID, service_connection=envs[0].service, **programs))
+        self._envs = [_wrapped(env) if is_wrapped else env for env in envs]
         self._left = [EPISODE_STEPS] * count
         for env in self._envs:
             env.reset()
@@ -89,18 +97,18 @@ class Loop(Way):
 class Vector(Way):
     """Steps a vector environment."""
 
-    def __init__(self, benchmark: Benchmark, count: int, is_wrapped: bool):
-        self._envs = self._make(benchmark, count, is_wrapped)
+    def __init__(self, programs: Programs, count: int, is_wrapped: bool):
+        self._envs = self._make(programs, count, is_wrapped)
         self._envs.reset()
 
-    def _make(self, benchmark: Benchmark, count: int, is_wrapped: bool) -> VectorEnv:
+    def _make(self, programs: Programs, count: int, is_wrapped: bool) -> VectorEnv:
         return compiler_gym.make_vec(
             _ID,
             count,
-            benchmark=benchmark,
             max_episode_steps=EPISODE_STEPS,
             autoreset_mode="SameStep",
             wrappers=WRAPPERS if is_wrapped else (),
+            **programs,
         )
 
     def play(self, actions: np.ndarray) -> None:
@@ -133,14 +141,14 @@ class Sync(Vector):
 
     _mode = "sync"
 
-    def _make(self, benchmark: Benchmark, count: int, is_wrapped: bool) -> VectorEnv:
+    def _make(self, programs: Programs, count: int, is_wrapped: bool) -> VectorEnv:
         return gymnasium.make_vec(
             _WRAPPED if is_wrapped else _ID,
             num_envs=count,
             vectorization_mode=self._mode,
             vector_kwargs={"autoreset_mode": "SameStep"},
             max_episode_steps=EPISODE_STEPS,
-            benchmark=benchmark,
+            **programs,
         )
 
 
@@ -149,9 +157,9 @@ class Gymnasium(Sync):
 
     _mode = "async"
 
-    def __init__(self, benchmark: Benchmark, count: int, is_wrapped: bool):
+    def __init__(self, programs: Programs, count: int, is_wrapped: bool):
         others = set(multiprocessing.active_children())
-        super().__init__(benchmark, count, is_wrapped)
+        super().__init__(programs, count, is_wrapped)
         started = set(multiprocessing.active_children()) - others
         self._pids = [process.pid for process in started if process.pid is not None]
 
@@ -196,7 +204,7 @@ class Measured:
 
 
 def measure(
-    program: Path,
+    program: Path | None,
     count: int,
     rounds: int,
     ways: Sequence[str] = WAYS,
@@ -208,7 +216,7 @@ def measure(
     beginning with another each time, so that what slows down the machine slows down all of them.
 
     Args:
-        program: A bitcode file.
+        program: A bitcode file; None for :data:`RANDOM`.
         count: The number of environments.
         rounds: The number of rounds, after one that does not count.
         ways: Some of :data:`WAYS`.
@@ -217,13 +225,16 @@ def measure(
     Returns:
         The measurements by way.
     """
-    benchmark = Benchmark.from_file("benchmark://user-v0/measured", program)
+    programs = RANDOM
+    if program is not None:
+        benchmark = Benchmark.from_file("benchmark://user-v0/measured", program)
+        programs = {"benchmark": benchmark}
     rng = np.random.default_rng(_SEED)
     measured = {way: Measured() for way in ways}
     with ExitStack() as stack:
         players = {}
         for way in ways:
-            players[way] = _CLASSES[way](benchmark, count, is_wrapped)
+            players[way] = _CLASSES[way](programs, count, is_wrapped)
             stack.callback(players[way].close)
         with compiler_gym.make(_ID) as env:
             action_count = env.action_space.n

@@ -35,6 +35,9 @@ def main(
     wrapped: Annotated[
         bool, typer.Option(help="With the wrappers AutophaseNorm and ActionHistogram.")
     ] = False,
+    random: Annotated[
+        bool, typer.Option(help="On random programs of kernels-v0, in place of sizes.")
+    ] = False,
 ) -> None:
     """Measure several environments, by several ways to step them."""
     check_sizes(size or ())
@@ -44,12 +47,16 @@ def main(
     rates = Table("instructions", "environments", *WAYS)
     clients = Table("instructions", "environments", *WAYS)
     with tempfile.TemporaryDirectory(prefix="compiler_gym-") as folder:
-        for each in size or (200, 2_000):
-            path = PROGRAMS[each].make(Path(folder))
+        programs: dict[str, Path | None] = (
+            {"random": None}
+            if random
+            else {f"{each:,}": PROGRAMS[each].make(Path(folder)) for each in size or (200, 2_000)}
+        )
+        for name, path in programs.items():
             for number in count or (1, 2, 4, 8):
-                with progress.status(f"{number} environments on {each:,} instructions"):
+                with progress.status(f"{number} environments, {name}"):
                     measured = measure(path, number, rounds, is_wrapped=wrapped)
-                names = f"{each:,}", str(number)
+                names = name, str(number)
                 rates.add_row(*names, *[_rate(measured[way], measured[LOOP]) for way in WAYS])
                 clients.add_row(*names, *[_client(measured[way]) for way in WAYS])
             rates.add_section()

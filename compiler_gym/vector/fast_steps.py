@@ -19,6 +19,7 @@ from compiler_gym.envs.gymnasium_adapter import GymnasiumEnv
 from compiler_gym.envs.running_step import RunningStep
 from compiler_gym.service.client_service_compiler_env import ClientServiceCompilerEnv
 from compiler_gym.service.environment.plain_steps import PlainSteps, StepLimit
+from compiler_gym.service.transport.frame_batch import FrameBatch
 from compiler_gym.util.gym_type_hints import StepType
 from compiler_gym.wrappers.compiler_env_wrapper import CompilerEnvWrapper
 from compiler_gym.wrappers.observations import ActionHistogram, AutophaseNorm
@@ -56,8 +57,9 @@ def _kind_of(wrapper: Any) -> Kind | None:
         return None if wrapper._instruction_count is None else (AutophaseNorm,)
     if type(wrapper) is ActionHistogram:
         space, divisor = wrapper.env.observation_space, wrapper._divisor
-        is_vector = isinstance(space, Box) and len(space.shape) == 1
-        return (ActionHistogram, type(divisor), divisor, wrapper._size()) if is_vector else None
+        if not isinstance(space, Box) or len(space.shape) != 1:
+            return None
+        return (ActionHistogram, type(divisor), divisor, space.dtype, wrapper._size())
     kind: Any = type(wrapper)
     return _NO_CONVERSION if kind is TimeLimit or _is_transparent(kind) else None
 
@@ -107,8 +109,14 @@ class FastSteps(RunningStep):
         self._limits = [each for each in wrappers if type(each) is TimeLimit]
 
     @classmethod
-    def of(cls, env: GymnasiumEnv) -> "FastSteps | None":
-        """Returns the steps of the current episode. None if they must go through all layers."""
+    def of(cls, env: GymnasiumEnv, batch: FrameBatch, place: int) -> "FastSteps | None":
+        """Returns the steps of the current episode. None if they must go through all layers.
+
+        Args:
+            env: The environment.
+            batch: Sends the requests, and reads the replies.
+            place: The place of the environment in the batch.
+        """
         layers: list[Any] = [env.compiler_env]
         while isinstance(layers[-1], CompilerEnvWrapper):
             layers.append(layers[-1].env)
@@ -121,7 +129,7 @@ class FastSteps(RunningStep):
         outside, inside = env.compiler_env.observation_space, inner.observation_space
         if not isinstance(inside, Box) or not inside.shape or env.observation_space is not outside:
             return None
-        steps = PlainSteps.of(inner._runner)
+        steps = PlainSteps.of(inner._runner, batch, place)
         return None if steps is None else cls(env, [*layers, inner], kinds, steps)
 
     def is_current(self) -> bool:
@@ -137,7 +145,7 @@ class FastSteps(RunningStep):
         )
 
     def begin(self, action: int, limit: StepLimit) -> Self:
-        """Begins a step, whose request :meth:`send` sends. Returns the step.
+        """Begins a step, whose request the batch sends. Returns the step.
 
         Call it only if :meth:`is_current` returns true.
 
@@ -150,7 +158,7 @@ class FastSteps(RunningStep):
         return self
 
     def send(self) -> Self:
-        """Sends the request of the step, unless it was sent. Returns the step."""
+        """Sends what the batch could not send of the request. Returns the step."""
         self.steps.send()
         self.fd = self.steps.fd
         return self
@@ -212,15 +220,19 @@ class BatchConversion:
         values = [each.steps.observation for each in steps]
         rows = np.concatenate(values).reshape(len(values), *values[0].shape)
         for position, kind in enumerate(self.conversions):
-            converters = [each.converters[position] for each in steps]
             if kind[0] is AutophaseNorm:
+                converters = [each.converters[position] for each in steps]
                 sizes = np.array([each._instruction_count for each in converters])
-                rows = (rows / sizes[:, np.newaxis]).astype(np.float32)
+                normalized = np.empty(rows.shape, np.float32)
+                rows = np.divide(rows, sizes[:, np.newaxis], normalized, casting="same_kind")
             else:
+                size = rows.shape[1]
+                joined = np.empty((len(rows), size + kind[-1]), np.float32)
+                # As the wrapper does: first to the type of the space inside, then to that of ours.
+                joined[:, :size] = rows.astype(kind[3], copy=False)
                 counts = self._updated_counts(numbers, steps)
-                numbered = (counts / converters[0]._divisor).astype(np.float32)
-                flat = rows.astype(converters[0].env.observation_space.dtype, copy=False)
-                rows = np.concatenate([flat, numbered], axis=1).astype(np.float32, copy=False)
+                np.divide(counts, kind[2], joined[:, size:], casting="same_kind")
+                rows = joined
         return rows
 
     def _updated_counts(self, numbers: list[int], steps: Sequence[FastSteps]) -> np.ndarray:

@@ -1,7 +1,6 @@
 """Pending steps of vector environments, from their beginning until their results are taken."""
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -12,6 +11,7 @@ from compiler_gym.envs.running_step import RunningStep
 from compiler_gym.errors import BenchmarkInitError, SessionLost
 from compiler_gym.service.client_service_compiler_env import ClientServiceCompilerEnv
 from compiler_gym.service.environment.plain_steps import StepLimit
+from compiler_gym.service.transport.frame_batch import FrameBatch
 from compiler_gym.service.transport.reply_polling import ReplyPolling, ReplyWaiting
 from compiler_gym.spaces.conversions import neutral_value
 from compiler_gym.util.deadline import TIMEOUT
@@ -42,6 +42,13 @@ _LOST: Final[StepResult] = (
 )
 
 
+# The information of plain steps, by whether their action had no effect.
+_PLAIN_INFOS: Final = [
+    [{"action_had_no_effect": had_no_effect, "new_action_space": False}]
+    for had_no_effect in (False, True)
+]
+
+
 class Slot:
     """An environment and its progress in the episode.
 
@@ -51,6 +58,8 @@ class Slot:
         number: Its position among all slots.
         env: The environment.
         max_episode_steps: The step at which an episode is truncated; None for no limit.
+        batch: Sends the requests of fast steps, and reads the replies. The slot has the place of
+            its number.
 
     Attributes:
         number: Its position among all slots.
@@ -61,12 +70,12 @@ class Slot:
         is_making: True from the beginning of :meth:`make` until the caller has stored the result.
         step: The step in progress, or None.
         observation: The last observation.
-        infos: Parts of the ``info`` of the last step or reset.
-        deadline: The time to stop waiting for the step; None for no limit.
-        fd: The file descriptor that becomes readable when the step ends; -1 if there is none.
+        infos: Parts of the ``info`` of the last step or reset. Not to be changed.
     """
 
-    def __init__(self, number: int, env: GymnasiumEnv, max_episode_steps: int | None):
+    def __init__(
+        self, number: int, env: GymnasiumEnv, max_episode_steps: int | None, batch: FrameBatch
+    ):
         self.number = number
         self.env = env
         self.has_begun = False
@@ -76,8 +85,6 @@ class Slot:
         self.step: RunningStep | None = None
         self.observation = neutral_value(env.observation_space)
         self.infos: list[dict[str, Any]] = []
-        self.deadline: float | None = None
-        self.fd = -1
         # The result of the environment, then what finish() makes of it.
         self._result: StepResult | None = None
         self._outcome: _Outcome | None = None
@@ -85,9 +92,10 @@ class Slot:
         self._fast: FastSteps | Literal[False] | None = False
         self._max_episode_steps = max_episode_steps
         self._elapsed_steps = 0
+        self._batch = batch
 
     def begin(self, action: Any, limit: StepLimit, running: dict[int, "Slot"]) -> None:
-        """Begins a step. The request of a fast step is to be sent by :meth:`send`.
+        """Begins a step. The request of a fast step is to be sent by the batch.
 
         Args:
             action: The action.
@@ -106,19 +114,28 @@ class Slot:
             self.is_making = False
             return
         fast = self._current_fast_steps(action, limit)
-        begin_step: Callable[[], RunningStep] = (
-            partial(self.env.compiler_env.begin_multistep, (action,), limit.seconds)
-            if fast is None
-            else partial(fast.begin, action, limit)
+        begin_step: Callable[[Any, StepLimit], RunningStep] = (
+            self._begin_slowly if fast is None else fast.begin
         )
         try:
             running[self.number] = self
-            self.step = step = begin_step()
+            self.step = begin_step(action, limit)
         except Exception:
             del running[self.number]
             raise
-        self.deadline = step.deadline
-        self.fd = step.fd
+
+    def _begin_slowly(self, action: Any, limit: StepLimit) -> RunningStep:
+        return self.env.compiler_env.begin_multistep((action,), timeout=limit.seconds)
+
+    @property
+    def deadline(self) -> float | None:
+        """The time to stop waiting for the step; None for no limit."""
+        return None if self.step is None else self.step.deadline
+
+    @property
+    def fd(self) -> int:
+        """The file descriptor that becomes readable when the step ends; -1 if there is none."""
+        return -1 if self.step is None else self.step.fd
 
     def _current_fast_steps(self, action: Any, limit: StepLimit) -> FastSteps | None:
         """Returns the fast steps if the next step is one of them."""
@@ -128,7 +145,7 @@ class Slot:
         if fast and fast.is_current():
             return fast
         # The first step of the episode, or something but steps has changed.
-        self._fast = fast = FastSteps.of(self.env)
+        self._fast = fast = FastSteps.of(self.env, self._batch, self.number)
         return fast if fast is not None and fast.is_current() else None
 
     def begin_reset(self, running: dict[int, "Slot"]) -> None:
@@ -173,7 +190,7 @@ class Slot:
         if self._outcome is not None:
             return self._outcome
         if self._result is None:
-            step, self.step, self.fd = self.step, None, -1
+            step, self.step = self.step, None
             self._result = _LOST if step is None else step.result()
         return self._keep(self._result)
 
@@ -193,12 +210,17 @@ class Slot:
         return outcome
 
     def send(self) -> None:
-        """Sends the request of a fast step, unless it was sent."""
+        """Sends what the batch could not send of the request of a fast step."""
         if self.is_fast:
             step = self._fast
             assert step, "the step is fast"
-            self.step, self.fd = None, -1
-            self.step, self.fd = step.send(), step.fd
+            self.step = None
+            self.step = step.send()
+
+    @property
+    def is_read(self) -> bool:
+        """True if the step in progress is a fast one, and its reply was read."""
+        return self.is_fast and not self._batch.is_waiting(self.number)
 
     @property
     def is_fast(self) -> bool:
@@ -213,7 +235,7 @@ class Slot:
         """
         step = self._fast
         assert step, "the step is fast"
-        self.step, self.fd = None, -1
+        self.step = None
         self.step, is_plain = step, step.receive()
         return step if is_plain else None
 
@@ -228,7 +250,7 @@ class Slot:
         elapsed_steps = self._elapsed_steps + 1
         truncated = elapsed_steps == self._max_episode_steps
         self.observation = observation.copy() if truncated else observation
-        self.infos = [{"action_had_no_effect": step.had_no_effect, "new_action_space": False}]
+        self.infos = _PLAIN_INFOS[step.had_no_effect]
         self.is_over = truncated
         outcome = step.reward, False, truncated
         # In one line, so that a repetition does not count the step again.
@@ -279,7 +301,7 @@ class Slot:
 
     def cancel(self) -> None:
         """Cancels the pending step, if there is one. This ends the episode."""
-        step, self.step, self.fd = self.step, None, -1
+        step, self.step = self.step, None
         if step is not None:
             self.is_over = True
             step.cancel()
@@ -298,6 +320,7 @@ class PendingSteps:
 
     Args:
         slots: The slots.
+        batch: Sends the requests of fast steps, and reads the replies.
         batches: Stores the results.
         resets_in_same_step: True if the step that ends an episode begins the next one.
 
@@ -307,11 +330,18 @@ class PendingSteps:
         ready: The slots whose results were not taken yet, by number in order of arrival.
     """
 
-    def __init__(self, slots: Sequence[Slot], batches: Batches, resets_in_same_step: bool):
+    def __init__(
+        self,
+        slots: Sequence[Slot],
+        batch: FrameBatch,
+        batches: Batches,
+        resets_in_same_step: bool,
+    ):
         self.running: dict[int, Slot] = {}
         self.ended: dict[int, tuple[Slot, _Outcome, dict[str, Any]]] = {}
         self.ready: dict[int, Slot] = {}
         self._slots = slots
+        self._batch = batch
         self._batches = batches
         self._resets_in_same_step = resets_in_same_step
         self._polling = ReplyPolling()
@@ -359,8 +389,9 @@ class PendingSteps:
     def _send(self) -> None:
         """Sends the requests of fast steps that have begun, together."""
         if self._may_be_unsent:
-            for slot in self.running.values():
-                slot.send()
+            if not self._batch.send():
+                for slot in self.running.values():
+                    slot.send()
             self._may_be_unsent = False
 
     def gather(self, count: int) -> None:
@@ -370,8 +401,10 @@ class PendingSteps:
             Exception: Any error of :meth:`Slot.finish` and :meth:`Slot.reset`.
         """
         self._send()
-        waiting = ReplyWaiting(self.running.values(), self._polling)
-        fast: list[Slot] = []
+        # After an interrupt, there may be replies that were read.
+        fast = [slot for slot in self.running.values() if slot.is_read]
+        left = [slot for slot in self.running.values() if not slot.is_read]
+        waiting = ReplyWaiting(left, self._polling)
         while len(self.running) > len(fast):
             is_enough = len(self.ready) + len(self.ended) + len(fast) >= count
             for slot in waiting.take(wait=not is_enough):
@@ -381,7 +414,9 @@ class PendingSteps:
                     self._finish(slot)
             if is_enough:
                 break
-        self._finish_fast(fast)
+        if fast:
+            self._batch.read()
+            self._finish_fast(fast)
         if self.ended:
             self.reset_ended()
 
@@ -394,9 +429,10 @@ class PendingSteps:
         self._send()
         slots = [*self.running.values()]
         if all([slot.is_fast for slot in slots]):
-            ReplyWaiting(slots, self._polling).take_all()
+            self._batch.read_all(self._polling)
             self._finish_fast(slots)
-        self.gather(len(self._slots))
+        if self.running or self.ended:
+            self.gather(len(self._slots))
 
     def _finish_fast(self, slots: Sequence[Slot]) -> None:
         """Takes the results of fast steps whose replies have arrived."""
@@ -447,7 +483,7 @@ class PendingSteps:
     def store(self, slot: Slot, outcome: _Outcome) -> None:
         """Stores the result of a step, or keeps it until the reset in the same step."""
         if slot.is_over and self._resets_in_same_step:
-            final = {"final_obs": slot.observation, "final_info": slot.infos[0]}
+            final = {"final_obs": slot.observation, "final_info": slot.infos[0].copy()}
             self.ended[slot.number] = slot, outcome, final
         else:
             self._batches.keep(slot, *outcome)

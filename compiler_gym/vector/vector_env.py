@@ -13,6 +13,7 @@ from gymnasium.vector.utils import batch_space, iterate
 
 from compiler_gym.envs.compiler_env import CompilerEnv, waits_for_steps
 from compiler_gym.envs.gymnasium_adapter import GymnasiumEnv
+from compiler_gym.service.transport.frame_batch import FrameBatch
 from compiler_gym.util.deadline import TIMEOUT
 from compiler_gym.vector.batches import Batches, VectorStepResult
 from compiler_gym.vector.pending_steps import PROGRAM_ERRORS, PendingSteps, Slot
@@ -90,10 +91,13 @@ class CompilerVectorEnv(VectorEnv):
         self._observation_space = batch_space(self._single_observation_space, self.num_envs)
         for env in self.envs:
             env.observes_for_learning = False
-        self._slots = [Slot(number, env, max_episode_steps) for number, env in enumerate(self.envs)]
+        batch = FrameBatch(self.num_envs)
+        self._slots = [
+            Slot(number, env, max_episode_steps, batch) for number, env in enumerate(self.envs)
+        ]
         self._batches = Batches(self._slots, self._single_observation_space, self._add_info)
         is_same_step = self.autoreset_mode is AutoresetMode.SAME_STEP
-        self._steps = PendingSteps(self._slots, self._batches, is_same_step)
+        self._steps = PendingSteps(self._slots, batch, self._batches, is_same_step)
         self.closed = False
 
     @property

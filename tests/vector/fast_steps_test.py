@@ -11,6 +11,7 @@ import pytest
 from gymnasium.error import ResetNeeded
 
 import compiler_gym
+from compiler_gym.service.transport import frame_batch
 from compiler_gym.util.deadline import TIMEOUT
 from compiler_gym.wrappers import (
     ActionHistogram,
@@ -179,8 +180,41 @@ def test_observations(wrappers, is_sent):
     assert_same(*seen)
 
 
+@pytest.mark.parametrize(
+    ("observation", "reward", "is_decoded"),
+    [
+        ("Autophase", "IrInstructionCountOz", True),
+        ("InstCount", "IrInstructionCountNorm", True),
+        ("Ir2vec", "ObjectTextSizeO3", True),
+        ("InstCountNorm", "IrInstructionCount", False),
+    ],
+)
+def test_spaces(observation, reward, is_decoded):
+    """Replies are decoded to arrays where the service has them."""
+    rows = np.random.default_rng(5).integers(100, size=(8, COUNT))
+    spaces = {"observation_space": observation, "reward_space": reward}
+    seen = []
+    for wrappers in ([], [Unknown]):
+        with compiler_gym.make_vec(
+            LLVM, COUNT, max_episode_steps=5, benchmarks=KERNELS, wrappers=wrappers, **spaces
+        ) as envs:
+            envs.reset()
+            assert are_fast(envs, 0) == (not wrappers)
+            if not wrappers:
+                values = [envs._steps._batch.observations(place) for place in range(COUNT)]
+                assert [each is not None for each in values] == [is_decoded] * COUNT
+            seen.append(play(envs, rows, is_sent=False))
+    assert_same(*seen)
+
+
 class TestFallback:
     """Steps that are not fast."""
+
+    def test_no_native_code(self, toy_id, monkeypatch):
+        monkeypatch.setattr(frame_batch, "_library", lambda: None)
+        with compiler_gym.make_vec(toy_id, 2) as envs:
+            envs.reset()
+            assert not are_fast(envs, APPEND_A)
 
     @pytest.mark.parametrize(
         "options",

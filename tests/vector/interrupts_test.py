@@ -17,6 +17,7 @@ LAYERS_BELOW = (
     "compiler_gym.service.environment.episode_runner",
     "compiler_gym.service.environment.plain_steps",
     "compiler_gym.service.session.session",
+    "compiler_gym.service.transport.frame_batch",
     "compiler_gym.service.transport.frame_socket",
 )
 
@@ -25,7 +26,7 @@ LAYERS_BELOW = (
 LAST_LINE = "return result"
 
 # Once these have begun, it is not known how far they have come.
-LOSING_LINE = re.compile(r"begin_step\(\)|step\.send\(\)|\.result\(\)|\.receive\(\)")
+LOSING_LINE = re.compile(r"begin_(multi)?step\(|step\.send\(\)|\.result\(\)|\.receive\(\)")
 FAST_STEPS = "compiler_gym.vector.fast_steps"
 LOSING_FUNCTIONS = ("begin", "send", "receive", "result")
 

@@ -1,6 +1,7 @@
 """Steps of one action with the default observation and reward, without the layers in between."""
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import grpc
@@ -10,6 +11,7 @@ from compiler_gym.envs.running_step import RunningStep
 from compiler_gym.service.environment.episode_runner import EpisodeRunner
 from compiler_gym.service.proto import Event, StepReply, StepRequest
 from compiler_gym.service.session.session import ReadReply, Session
+from compiler_gym.service.transport.frame_batch import FrameBatch
 from compiler_gym.service.transport.frame_socket import FrameSocket, end_of
 from compiler_gym.service.transport.frames import STEP, ChannelBroken, request_frame
 from compiler_gym.util.deadline import Deadline
@@ -49,6 +51,8 @@ class PlainSteps(RunningStep):
         runner: The runner of the episode.
         session: Its session.
         sock: The socket of the session.
+        batch: Sends the requests, and reads the replies.
+        place: The place of the socket in the batch.
 
     Attributes:
         deadline: The time at which the reply is given up.
@@ -60,7 +64,14 @@ class PlainSteps(RunningStep):
         is_plain: True if the step has ended and is plain.
     """
 
-    def __init__(self, runner: EpisodeRunner, session: Session, sock: FrameSocket):
+    def __init__(
+        self,
+        runner: EpisodeRunner,
+        session: Session,
+        sock: FrameSocket,
+        batch: FrameBatch,
+        place: int,
+    ):
         assert runner.episode is not None, "there is a session"
         self.deadline: float | None = None
         self.fd = -1
@@ -72,6 +83,8 @@ class PlainSteps(RunningStep):
         self._session = session
         self._sock = sock
         self._fd = sock.fd
+        self._batch = batch
+        self._place = place
         self._episode = runner.episode
         self._plan = plan = runner.choices.step_plan
         self._encoder = runner.action_spaces.encoder
@@ -82,7 +95,6 @@ class PlainSteps(RunningStep):
         ).SerializeToString()
         # Of the step in progress.
         self._limit = StepLimit(0)
-        self._frame: bytes | None = None
         self._events: list[Event] = []
         self._reply: tuple[int, bytes | memoryview] | None = None
         self._failure: Exception | None = None  # Of the request.
@@ -90,7 +102,7 @@ class PlainSteps(RunningStep):
         self.is_plain = False
 
     @classmethod
-    def of(cls, runner: EpisodeRunner) -> "PlainSteps | None":
+    def of(cls, runner: EpisodeRunner, batch: FrameBatch, place: int) -> "PlainSteps | None":
         """Returns the steps of the current episode. None if they may not be plain."""
         session, plan = runner.sessions.session, runner.choices.step_plan
         if type(session) is not Session or type(runner) is not EpisodeRunner or plan.is_measuring:
@@ -98,7 +110,9 @@ class PlainSteps(RunningStep):
         if len(plan.observation_spaces) != 1 or len(plan.reward_spaces) != 1:
             return None
         sock = session.own_socket
-        return None if sock is None else cls(runner, session, sock)
+        if sock is None or not batch.use(place, sock, plan.columns):
+            return None
+        return cls(runner, session, sock, batch, place)
 
     def is_current(self) -> bool:
         """Returns true if the next step may be plain: nothing but steps has changed."""
@@ -114,7 +128,7 @@ class PlainSteps(RunningStep):
         )
 
     def begin(self, action: int, limit: StepLimit) -> None:
-        """Begins a step, whose request :meth:`send` sends.
+        """Begins a step, whose request the batch sends.
 
         Call it only if :meth:`is_current` returns true. The requests of several environments are
         sent together, because the processes that they wake up take the processor and its caches.
@@ -134,15 +148,17 @@ class PlainSteps(RunningStep):
         self.is_plain = False
         self.deadline, self.fd = limit.end, self._fd
         request = b"".join((self._before, data, self._after))
-        self._frame = request_frame(STEP.number, request, limit.seconds)
+        self._sock.expect(limit.end)
+        self._batch.put(self._place, request_frame(STEP.number, request, limit.seconds))
 
     def send(self) -> None:
-        """Sends the request of the step, unless it was sent."""
-        frame, self._frame = self._frame, None
-        if frame is None:
+        """Sends what the batch could not send of the request."""
+        frame = self._batch.unsent(self._place)
+        if not frame:
             return
+        self._batch.forget(self._place)
         try:
-            self._sock.begin_frame(frame, self._limit.end)
+            self._sock.send_frame(frame)
         except (ChannelBroken, grpc.RpcError) as error:
             self._failure = error
             self.fd = -1
@@ -155,13 +171,16 @@ class PlainSteps(RunningStep):
         Returns:
             True if the step is plain. Otherwise call :meth:`result`.
         """
-        if self.is_plain:
-            return True
-        if self._frame is not None:
-            self.send()
+        if self.is_plain or self._error is not None:
+            return self.is_plain
+        batch, place = self._batch, self._place
+        if (values := batch.observations(place)) is not None:
+            self._sock.note_reply()
+            return self._evaluate((), values, batch.had_no_effect(place))
+        self.send()
         if self._reply is None and self._failure is None:
             self._read()
-        if self._error is not None or self._reply is None or self._reply[0]:
+        if self._reply is None or self._reply[0]:
             return False
         try:
             reply = StepReply.FromString(self._reply[1])  # type: ignore[arg-type]
@@ -173,24 +192,26 @@ class PlainSteps(RunningStep):
             or reply.HasField("observation_error")
         ):
             return False
-        return self._evaluate(reply)
+        return self._evaluate(reply.observation, None, reply.action_had_no_effect)
 
     def _read(self) -> None:
         try:
-            self._reply = self._sock.finish()
+            self._reply = self._sock.finish(count=self._batch.bytes_read(self._place))
         except Exception as error:
             self._failure = error
         except BaseException:
             self._episode.is_interrupted = True
             raise
 
-    def _evaluate(self, reply: StepReply) -> bool:
+    def _evaluate(
+        self, events: Sequence[Event], values: list[Any] | None, had_no_effect: bool
+    ) -> bool:
         runner, plan, episode = self._runner, self._plan, self._episode
         # Rewards may make requests of their own.
         runner.sessions.step_deadline = self._limit.deadline
         try:
             observations, rewards = plan.evaluate(
-                reply.observation, self.actions[-1:], runner.choices.observations
+                events, self.actions[-1:], runner.choices.observations, values
             )
         except Exception as error:
             self._error = error
@@ -203,7 +224,7 @@ class PlainSteps(RunningStep):
         episode.observed = plan.observation_spaces, observations
         self.observation = observations[0]
         self.reward = rewards[0]
-        self.had_no_effect = reply.action_had_no_effect
+        self.had_no_effect = had_no_effect
         self.is_plain = True
         episode.add_reward(self.reward)
         return True
@@ -234,4 +255,5 @@ class PlainSteps(RunningStep):
 
     def cancel(self) -> None:
         """Cancels the step. This ends the session."""
+        self._batch.forget(self._place)
         self._sock.close()

@@ -13,7 +13,9 @@ from compiler_gym.datasets import Benchmark
 from compiler_gym.errors import ServiceError, ServiceIsClosed
 from compiler_gym.errors.nearest_names import several_names, unknown_name
 from compiler_gym.service.proto import Event
+from compiler_gym.service.proto.event_converters import event_to_value
 from compiler_gym.service.session.session_manager import SessionManager
+from compiler_gym.service.transport.frame_batch import Column, column_of
 from compiler_gym.spaces import DefaultRewardFromObservation, Reward
 from compiler_gym.util.deadline import TIMEOUT
 from compiler_gym.util.random_state import shallow_copy
@@ -35,6 +37,7 @@ class StepPlan:
 
     Attributes:
         indices: The numbers of the observation spaces to ask the service for.
+        columns: What each reply has as values and arrays; None if it has anything else.
         is_measuring: True if an observation differs from time to time, such as run times do.
 
     Raises:
@@ -58,6 +61,7 @@ class StepPlan:
             (events.setdefault(spec.index, len(events)), spec.translate) for spec in specs
         ]
         self.indices: tuple[int, ...] = tuple(events)
+        self.columns = _columns_of(specs)
         self.is_measuring = not all(spec.deterministic for spec in specs)
         self._returned = [specs.index(spec) for spec in self.observation_spaces]
         self._rewarded = [
@@ -70,6 +74,7 @@ class StepPlan:
         events: Sequence[Event],
         actions: list[Any],
         observation_view: ObservationView | None,
+        decoded: Sequence[Any] | None = None,
     ) -> tuple[list[Any], list[float]]:
         """Converts the reply to a step to observations and rewards.
 
@@ -77,8 +82,12 @@ class StepPlan:
             events: One for each of :attr:`indices`.
             actions: The actions of the step.
             observation_view: Further observations for rewards. None only if there are no rewards.
+            decoded: The values of the events, by :attr:`columns`, if there are no messages.
         """
-        values = [translate(events[position]) for position, translate in self._translations]
+        if decoded is None:
+            values = [translate(events[position]) for position, translate in self._translations]
+        else:
+            values = [decoded[position] for position, _ in self._translations]
         observations = [values[i] for i in self._returned]
         rewards = [
             reward.update(actions, [values[i] for i in inputs], observation_view)
@@ -108,6 +117,17 @@ class StepPlan:
         observations = [spec.default_value for spec in self.observation_spaces]
         rewards = [float(reward.reward_on_error(episode_reward)) for reward in self.reward_spaces]
         return observations, rewards
+
+
+def _columns_of(specs: Iterable[ObservationSpaceSpec]) -> tuple[Column, ...] | None:
+    """Returns a column for each number of an observation space; None if one has none."""
+    columns: dict[int, Column] = {}
+    for spec in specs:
+        column = column_of(spec.space) if spec.translate is event_to_value else None
+        if column is None:
+            return None
+        columns.setdefault(spec.index, column)
+    return tuple(columns.values())
 
 
 def _needed_observations(

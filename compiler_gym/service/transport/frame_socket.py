@@ -1,6 +1,7 @@
 """A socket that carries requests and replies of the direct channel."""
 
 import contextlib
+import ctypes
 import math
 import os
 import select
@@ -36,8 +37,8 @@ GRACE_SECONDS = 1.0
 
 _HEADER_BYTES = REPLY_HEADER.size
 
-# Large enough for all replies except those with a whole program.
-_BUFFER_BYTES = 64 * 1024
+#: Large enough for all replies except those with a whole program.
+BUFFER_BYTES = 64 * 1024
 
 # Missing on systems without a direct channel.
 _NO_SIGNAL = getattr(socket, "MSG_NOSIGNAL", 0)
@@ -74,7 +75,7 @@ class FrameSocket:
         # The time at which the pending request is given up.
         self._end: float | None = None
         self._skipped = 0
-        self._buffer = bytearray(_BUFFER_BYTES)
+        self._buffer = bytearray(BUFFER_BYTES)
         self._view = memoryview(self._buffer)
         self._readable = select.poll()
         self._readable.register(connected, select.POLLIN)
@@ -207,37 +208,64 @@ class FrameSocket:
         """
         data = self._request(method, payload, timeout, before)
         end = end_of(timeout)
-        self.begin_frame(data, end, len(before))
+        self.expect(end, len(before))
+        self.send_frame(data)
         return end
 
-    def begin_frame(self, data: bytes, end: float | None, skipped: int = 0) -> None:
-        """Sends a request that is encoded already. See :meth:`begin`.
+    def expect(self, end: float | None, skipped: int = 0) -> None:
+        """Begins a request, which :meth:`send_frame` or a :class:`FrameBatch` sends.
 
         Args:
-            data: The result of :func:`request_frame`. No other request is pending.
             end: The time at which the request is given up.
             skipped: The number of replies before that to the request.
-
-        Raises:
-            Exception: Any error of :meth:`call`.
         """
         self._skipped = skipped
         self._end = end
         self.is_busy = True
+
+    def send_frame(self, data: bytes) -> None:
+        """Sends a request that is encoded already.
+
+        Args:
+            data: The result of :func:`request_frame`, or what is left of it to send.
+
+        Raises:
+            Exception: Any error of :meth:`call`.
+        """
         with self._lock:
             try:
                 sent = self._send_some(data)
                 if sent < len(data):
-                    self._send_rest(memoryview(data)[sent:], end)
+                    self._send_rest(memoryview(data)[sent:], self._end)
             except BaseException as error:
                 self._give_up(error, was_sent=True)
                 raise
 
-    def finish(self, fds: list[int] | None = None) -> tuple[int, bytes | memoryview]:
+    def wait(self) -> bool:
+        """Sleeps until there is something of the reply. May return early.
+
+        Returns:
+            False if the reply is overdue.
+        """
+        try:
+            self._wait(self._readable, self._end)
+        except DirectRpcError:
+            return False
+        return True
+
+    def note_reply(self) -> None:
+        """Ends a request whose reply was read by a :class:`FrameBatch`."""
+        self.is_busy = False
+        self.has_worked = True
+
+    def finish(
+        self, fds: list[int] | None = None, count: int = 0
+    ) -> tuple[int, bytes | memoryview]:
         """Waits for the reply to what :meth:`begin` has sent.
 
         Args:
             fds: Same as in :meth:`call`.
+            count: The number of bytes of the reply that the buffer has already.
 
         Returns:
             The status code and the payload of the reply.
@@ -249,15 +277,19 @@ class FrameSocket:
             try:
                 read = self._socket.recv_into if fds is None else reader_of_fds(self._socket, fds)
                 # Most callers know that the reply has arrived.
-                count = self._read_more(read, self._view, self._end)
+                count = count or self._read_more(read, self._view, self._end)
                 reply = self._receive_rest(read, count, self._end, self._skipped)
             except BaseException as error:
                 close_fds(fds or [])
                 self._give_up(error, was_sent=True)
                 raise
-        self.is_busy = False
-        self.has_worked = True
+        self.note_reply()
         return reply
+
+    @property
+    def address(self) -> int:
+        """The address in memory of the buffer that replies are read into."""
+        return ctypes.addressof(ctypes.c_char.from_buffer(self._buffer))
 
     @property
     def fd(self) -> int:

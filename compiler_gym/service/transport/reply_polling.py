@@ -75,16 +75,18 @@ _MAX_WAIT_MS = 10**9
 
 
 class PendingReply(Protocol):
-    """A pending reply.
+    """A pending reply."""
 
-    Attributes:
-        deadline: The time to stop waiting, by :func:`time.monotonic`; None for never.
-        fd: A descriptor that is readable as soon as there is something of the reply; -1 if there is
-            nothing to wait for.
-    """
+    @property
+    def deadline(self) -> float | None:
+        """The time to stop waiting, by :func:`time.monotonic`; None for never."""
 
-    deadline: float | None
-    fd: int
+    @property
+    def fd(self) -> int:
+        """A descriptor that is readable as soon as there is something of the reply.
+
+        -1 if there is nothing to wait for.
+        """
 
 
 _Reply = TypeVar("_Reply", bound=PendingReply)
@@ -125,37 +127,6 @@ class ReplyWaiting(Generic[_Reply]):
             self._poll.unregister(fd)
             taken.append(self._by_fd.pop(fd))
         return taken
-
-    def take_all(self) -> list[_Reply]:
-        """Waits for all replies that are left, and returns them.
-
-        Sleeps until the last of them is there. So the process wakes up once for most of them.
-        """
-        taken, self._there = self._there, []
-        if not self._by_fd:
-            return taken
-        start = time.perf_counter_ns()
-        end = start + self._polling.budget_ns
-        while late := self._late():
-            if time.perf_counter_ns() < end:
-                os.sched_yield()
-                continue
-            last = self._by_fd[late[-1]]
-            alone = select.poll()
-            alone.register(last.fd, select.POLLIN)
-            if not _sleep_until(alone, last.deadline):
-                taken.append(self._by_fd.pop(last.fd))
-                self._poll.unregister(last.fd)
-        self._polling.record(time.perf_counter_ns() - start)
-        taken += self._by_fd.values()
-        self._by_fd = {}
-        return taken
-
-    def _late(self) -> list[int]:
-        """Returns the descriptors of replies that are not there."""
-        ready = self._look()
-        late = len(ready) < len(self._by_fd)
-        return [fd for fd in self._by_fd if fd not in ready] if late else []
 
     def _look(self) -> list[int]:
         return [fd for fd, _ in self._poll.poll(0)]

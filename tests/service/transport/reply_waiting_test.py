@@ -98,32 +98,3 @@ def test_deadlines():
     assert waiting.take(wait=True) == [replies[2]]
     for reply in replies:
         reply.close()
-
-
-class TestAll:
-    def test_order_does_not_matter(self, replies):
-        replies[3].fd = -1  # It is there.
-        replies[0].come()
-        threads = [
-            threading.Timer(0.1, replies[2].come),
-            threading.Timer(0.2, replies[1].come),
-        ]
-        for thread in threads:
-            thread.start()
-        waiting = ReplyWaiting(replies, ReplyPolling())
-        assert set(waiting.take_all()) == set(replies)
-        assert waiting.take_all() == []
-        assert waiting.take(wait=True) == []
-        for thread in threads:
-            thread.join()
-
-    @pytest.mark.parametrize("late", [0, 1])
-    def test_overdue(self, late):
-        now = time.monotonic()
-        replies = [Reply(now + 3600), Reply(now + 3600)]
-        replies[late].deadline = now + 0.2
-        replies[1 - late].come()
-        assert set(ReplyWaiting(replies, ReplyPolling()).take_all()) == set(replies)
-        assert time.monotonic() >= now + 0.2
-        for reply in replies:
-            reply.close()

@@ -5,6 +5,7 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
@@ -15,7 +16,7 @@
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/TargetParser/Triple.h"
-#include "llvm_service/actions/OneRunModel.h"
+#include "llvm_service/actions/OneRunModels.h"
 #include "llvm_service/passes/CallSites.h"
 #include "llvm_service/passes/FunctionSettings.h"
 #include "llvm_service/passes/FunctionTraits.h"
@@ -38,26 +39,35 @@ using llvm::StringRef;
 
 // clang accepts these if it has loaded the plugin with `-Xclang -load -Xclang FILE`, too.
 llvm::cl::opt<std::string> modelFile(
-    "oz-model", llvm::cl::desc("A file with models that replace those of compiler_gym-oz.so"));
+    "oz-model", llvm::cl::desc("A file with a model that replaces those of compiler_gym-oz.so"));
 llvm::cl::opt<bool> listFeatures(
     "oz-list", llvm::cl::desc("Print the features of functions and calls, and change nothing"));
 
 constexpr StringRef kName = "compiler-gym-oz";
 
-llvm::Expected<SizeModels> readModels() {
-  if (modelFile.empty()) return readSizeModels(kOneRunModel);
-  auto file = llvm::MemoryBuffer::getFile(modelFile);
-  if (!file) return llvm::createStringError(file.getError().message());
-  return readSizeModels((*file)->getBuffer());
+// Reads the model of a target. Its name is that of another one, or empty, if there is none for it.
+llvm::Expected<TargetModel> readModel(StringRef target) {
+  if (!modelFile.empty()) {
+    auto file = llvm::MemoryBuffer::getFile(modelFile);
+    if (!file) return llvm::createStringError(file.getError().message());
+    return readSizeModel((*file)->getBuffer());
+  }
+  for (const auto& [name, text] : kOneRunModels) {
+    if (target == name) return readSizeModel(text);
+  }
+  return TargetModel();
 }
 
-// Returns the models; none if they cannot be read, and then warns.
-const SizeModels& sizeModels(llvm::LLVMContext& context) {
-  static std::optional<SizeModels> models;
-  if (!models) {
-    llvm::Expected<SizeModels> found = readModels();
+// Returns the model of a target; null if there is none. Warns if it cannot be read.
+const TargetModel* modelFor(Module& module) {
+  static llvm::StringMap<TargetModel> models;
+  const StringRef name = modelName(llvm::Triple(module.getTargetTriple()));
+  const auto [place, isNew] = models.try_emplace(name);
+  TargetModel& model = place->second;
+  if (isNew) {
+    llvm::Expected<TargetModel> found = readModel(name);
     if (found) {
-      models = std::move(*found);
+      model = std::move(*found);
     } else {
       const std::string why = llvm::toString(found.takeError());
       const std::string text = (kName + ": the model " + modelFile +
@@ -65,18 +75,10 @@ const SizeModels& sizeModels(llvm::LLVMContext& context) {
                                 "is that of plain clang: " +
                                 why)
                                    .str();
-      context.diagnose(llvm::DiagnosticInfoGeneric(text, llvm::DS_Warning));
-      models.emplace();
+      module.getContext().diagnose(llvm::DiagnosticInfoGeneric(text, llvm::DS_Warning));
     }
   }
-  return *models;
-}
-
-// Returns the model of a target; null if there is none.
-const TargetModel* modelFor(Module& module) {
-  const SizeModels& models = sizeModels(module.getContext());
-  const auto found = models.find(modelName(llvm::Triple(module.getTargetTriple())));
-  return found == models.end() ? nullptr : &found->second;
+  return model.target == name ? &model : nullptr;
 }
 
 FunctionAnalysisManager& ofFunctions(Module& module, ModuleAnalysisManager& analyses) {

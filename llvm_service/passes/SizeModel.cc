@@ -29,9 +29,9 @@ static bool fromJSON(const json::Value& value, Choices& choices, json::Path path
 
 static bool fromJSON(const json::Value& value, TargetModel& model, json::Path path) {
   json::ObjectMapper map(value, path);
-  return map && map.map("about", model.about) && map.map("start", model.start) &&
-         map.map("end", model.end) && map.map("whole", model.whole) &&
-         map.map("calls", model.calls);
+  return map && map.map("target", model.target) && map.map("about", model.about) &&
+         map.map("start", model.start) && map.map("end", model.end) &&
+         map.map("whole", model.whole) && map.map("calls", model.calls);
 }
 
 namespace {
@@ -96,25 +96,17 @@ llvm::StringRef modelName(const llvm::Triple& target) {
   return isFirstThumb ? "thumbv6m" : llvm::Triple::getArchTypeName(target.getArch());
 }
 
-llvm::Expected<SizeModels> readSizeModels(llvm::StringRef text) {
+llvm::Expected<TargetModel> readSizeModel(llvm::StringRef text) {
   llvm::Expected<json::Value> value = json::parse(text);
   if (!value) return value.takeError();
   json::Path::Root root("model");
-  SizeModels models;
-  const json::Object* targets =
-      value->getAsObject() != nullptr ? value->getAsObject()->getObject("targets") : nullptr;
-  if (targets == nullptr) {
-    return llvm::createStringError("expected \"targets\" with a model for each, got none");
+  TargetModel model;
+  if (!fromJSON(*value, model, root)) return root.getError();
+  if (!isSound(model.start) || !isSound(model.end) || !isSound(model.whole) ||
+      !isSound(model.calls)) {
+    return llvm::createStringError("expected trees, got nodes that are none");
   }
-  for (const auto& [name, facts] : *targets) {
-    TargetModel& model = models[name.str()];
-    if (!fromJSON(facts, model, root)) return root.getError();
-    if (!isSound(model.start) || !isSound(model.end) || !isSound(model.whole) ||
-        !isSound(model.calls)) {
-      return llvm::createStringError("expected trees, got nodes that are none");
-    }
-  }
-  return models;
+  return model;
 }
 
 }  // namespace compiler_gym::llvm_service

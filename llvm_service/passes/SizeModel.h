@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "llvm/ADT/ArrayRef.h"
-#include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 #include "llvm/TargetParser/Triple.h"
@@ -60,6 +59,8 @@ struct Choices {
 
 /// What is known about the code of one target.
 struct TargetModel {
+  /// The name of the target, see modelName(); empty if there is no model for it.
+  std::string target;
   /// A description for people.
   std::string about;
   /// Adjustments of functions on which no pass has run.
@@ -72,15 +73,12 @@ struct TargetModel {
   Choices calls;
 };
 
-/// Models by the name of the target, see modelName().
-using SizeModels = llvm::StringMap<TargetModel>;
-
 /// Returns the name of a target's model: that of its architecture, as
 /// llvm::Triple::getArchTypeName() has it, or "thumbv6m" for processors whose only instructions are
 /// those of Thumb-1, such as Cortex-M0.
 llvm::StringRef modelName(const llvm::Triple& target);
 
-/// Reads the models that `python -m compiler_gym.tuning.changes train-one-run` writes.
-llvm::Expected<SizeModels> readSizeModels(llvm::StringRef text);
+/// Reads a model that `python -m compiler_gym.tuning.changes train-one-run` writes.
+llvm::Expected<TargetModel> readSizeModel(llvm::StringRef text);
 
 }  // namespace compiler_gym::llvm_service

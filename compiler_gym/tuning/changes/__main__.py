@@ -219,9 +219,7 @@ def judge(
 @app.command()
 def train_one_run(
     tables: Annotated[list[Path], typer.Argument(help="Folders of tables of `record --one-run`.")],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="The file of the models, one for each target.")
-    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The file of the model.")],
     target: TargetOption = "x86_64",
     enough: Annotated[
         tuple[float, float],
@@ -233,7 +231,7 @@ def train_one_run(
 ) -> None:
     """Train the model of a target for the plugin that makes one run of clang smaller.
 
-    The models of other targets stay in the file. The same rows give the same model.
+    The same rows give the same file.
     """
     rows = [*rows_of_one_run(tables)]
     about = f"{len(rows)} programs, {rows[0]['clang']}" if rows else ""
@@ -243,7 +241,7 @@ def train_one_run(
 @app.command()
 def judge_one_run(
     rows: Annotated[Path, typer.Option("--output", "-o", help="The file of the rows.")],
-    model: Annotated[Path | None, typer.Option(help="Models; by default the shipped ones.")] = None,
+    model: Annotated[Path | None, typer.Option(help="A model; by default the shipped one.")] = None,
     count: Annotated[int, typer.Option(min=1, help="Number of programs.")] = 200,
     seed: Annotated[int, typer.Option(help="Chooses the programs.")] = 1,
     part: Annotated[str, typer.Option(help="train, validation or test.")] = "test",

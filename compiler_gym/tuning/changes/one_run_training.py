@@ -237,11 +237,9 @@ class OneRunRow(HeldOutRow):
 
 
 def write_one_run(path: Path, target: str, model: Mapping[str, Any]) -> None:
-    """Writes the model of a target into a file, which keeps those of others."""
-    text = path.read_text(encoding="utf-8") if path.is_file() else '{"targets": {}}'
-    targets = json.loads(text)["targets"] | {target: model}
+    """Writes the model of a target."""
     # One line for each decision.
-    lines = json.dumps({"targets": targets}, separators=(",", ":"))
+    lines = json.dumps({"target": target, **model}, separators=(",", ":"))
     path.write_text(lines.replace('{"text"', '\n{"text"') + "\n", encoding="utf-8")
 
 

@@ -1,16 +1,13 @@
 """The plugin that makes the code of one run of ``clang -Oz`` smaller, and its models."""
 
 import json
-from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
-from typing import Any
 
 from compiler_gym.errors import EnvironmentNotSupported
 from compiler_gym.util import llvm_tools
 
-MODELS = Path(__file__).parent / "one_run.json"
-"""The models, which are part of the plugin, too."""
+MODELS = Path(__file__).parent / "one_run_models"
+"""The models, one file for each target. They are part of the plugin, too."""
 
 _OTHER_NAMES = {"amd64": "x86_64", "arm64": "aarch64"}
 
@@ -37,11 +34,9 @@ def one_run_options(setting: str = "") -> list[str]:
     return ["-Xclang", "-load", "-Xclang", str(plugin), as_plugin, "-mllvm", setting]
 
 
-@cache
-def models() -> Mapping[str, Any]:
-    """Returns the models by the name of the target, see :func:`model_name`."""
-    found: Mapping[str, Any] = json.loads(MODELS.read_text(encoding="utf-8"))["targets"]
-    return found
+def models() -> list[str]:
+    """Returns the targets that have models, see :func:`model_name`."""
+    return sorted(path.stem for path in MODELS.glob("*.json"))
 
 
 def model_name(architecture: str) -> str:
@@ -60,8 +55,9 @@ def model_name(architecture: str) -> str:
 def description(architecture: str | None = None) -> str:
     """Returns a sentence about the model of an architecture, or about all models."""
     if architecture is None:
-        return f"models for {', '.join(sorted(models()))}"
+        return f"models for {', '.join(models())}"
     name = model_name(architecture)
     if name not in models():
         return f"no model for {architecture}, so the code is that of clang"
-    return f"model for {name}: {models()[name]['about']}"
+    model = json.loads((MODELS / f"{name}.json").read_text(encoding="utf-8"))
+    return f"model for {name}: {model['about']}"

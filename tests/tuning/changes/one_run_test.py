@@ -105,26 +105,16 @@ def rows():
         }
 
 
-def test_training():
+def test_training(tmp_path):
     model = training.train_one_run([*rows()], "a test")
+    training.write_one_run(tmp_path / "model.json", "x86_64", model)
+    assert json.loads((tmp_path / "model.json").read_text()) == {"target": "x86_64", **model}
     assert model["start"]["choices"] == model["calls"]["choices"] == []
     (choice,) = model["end"]["choices"]
     assert choice["text"] == _LICM and model["end"]["features"] == ["loops"]
     assert model["end"]["most"] == 30
     predicted = BoostedTrees.from_facts(choice).predict(np.array([[0.0], [5.0]]))
     assert predicted[0] < 0 <= choice["least"] < predicted[1]
-
-
-def test_models_of_other_targets_stay(tmp_path):
-    path = tmp_path / "models.json"
-    training.write_one_run(path, "x86_64", {"about": "first"})
-    training.write_one_run(path, "thumb", {"about": "second"})
-    training.write_one_run(path, "x86_64", {"about": "third"})
-    found = json.loads(path.read_text())["targets"]
-    assert {name: each["about"] for name, each in found.items()} == {
-        "x86_64": "third",
-        "thumb": "second",
-    }
 
 
 def test_judging(life, tmp_path, monkeypatch):

@@ -7,7 +7,13 @@ from pathlib import Path
 import pytest
 
 from compiler_gym.tuning.size.object_file import read_object
-from compiler_gym.tuning.size.one_run import description, model_name, models, one_run_options
+from compiler_gym.tuning.size.one_run import (
+    MODELS,
+    description,
+    model_name,
+    models,
+    one_run_options,
+)
 from compiler_gym.util import llvm_tools
 from compiler_gym.util.runfiles_path import runfiles_path
 
@@ -48,7 +54,7 @@ def sure_of(kind, *texts, target="x86_64", most=0):
         "choices": [{"text": text, "least": 0.5, **tree} for text in texts],
         "most": most,
     }
-    return {"targets": {target: {"about": "a test", **kinds}}}
+    return {"target": target, "about": "a test", **kinds}
 
 
 @pytest.fixture(name="folder", autouse=True)
@@ -93,7 +99,7 @@ def code(name, section):
 
 
 def test_shipped_model_saves_code():
-    assert "x86_64" in models() and models()["x86_64"]["about"] in description("x86_64")
+    assert "x86_64" in models() and "388 programs" in description("x86_64")
     before = after = 0
     for kernel in ("bitops", "matrix", "graphs", "diff"):
         source = str(_KERNELS / kernel / "program.c")
@@ -105,6 +111,14 @@ def test_shipped_model_saves_code():
         before += read_object(Path("plain.o")).text
         after += read_object(Path("small.o")).text
     assert after < 0.99 * before
+
+
+def test_shipped_models_are_in_the_plugin():
+    plugin = Path(one_run_options()[0].partition("=")[2]).read_bytes()
+    assert models() == ["aarch64", "riscv32", "thumb", "x86_64"]
+    for name in models():
+        text = (MODELS / f"{name}.json").read_bytes()
+        assert json.loads(text)["target"] == name and text in plugin
 
 
 @pytest.mark.parametrize(
@@ -233,7 +247,7 @@ def test_sources_of_one_process_are_independent():
     [
         (None, "No such file"),
         ("{", "Expected"),
-        ("{}", "targets"),
+        ("{}", "target"),
         (json.dumps(sure_of("end", "licm")).replace('"numbers": []', '"numbers": [1]'), "trees"),
     ],
 )

@@ -133,7 +133,7 @@ def main() -> None:
     parser.add_argument("--target", choices=sorted(TARGETS), required=True)
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--count", type=int, default=100, help="the number of seeds")
-    parser.add_argument("--model", type=Path, help="models; by default the shipped ones")
+    parser.add_argument("--model", type=Path, help="a model; by default the shipped one")
     arguments = parser.parse_args()
     model = arguments.model
     plugin = one_run_options(f"-oz-model={model.resolve()}" if model else "")

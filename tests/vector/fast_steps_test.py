@@ -201,7 +201,7 @@ def test_spaces(observation, reward, is_decoded):
             envs.reset()
             assert are_fast(envs, 0) == (not wrappers)
             if not wrappers:
-                values = [envs._steps._batch.observations(place) for place in range(COUNT)]
+                values = [envs._steps._batch.decoded(place) for place in range(COUNT)]
                 assert [each is not None for each in values] == [is_decoded] * COUNT
             seen.append(play(envs, rows, is_sent=False))
     assert_same(*seen)

@@ -173,10 +173,9 @@ class PlainSteps(RunningStep):
         """
         if self.is_plain or self._error is not None:
             return self.is_plain
-        batch, place = self._batch, self._place
-        if (values := batch.observations(place)) is not None:
+        if (decoded := self._batch.decoded(self._place)) is not None:
             self._sock.note_reply()
-            return self._evaluate((), values, batch.had_no_effect(place))
+            return self._evaluate((), *decoded)
         self.send()
         if self._reply is None and self._failure is None:
             self._read()

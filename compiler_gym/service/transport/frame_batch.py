@@ -109,6 +109,7 @@ class FrameBatch:
         self._values: list[np.ndarray] = []
         # One of each for each place.
         self._sockets: dict[int, FrameSocket] = {}
+        self._closings = 0
         self._requests: list[bytes] = [b""] * count
         self._frames = (ctypes.c_char_p * count)()
         self._fds = (ctypes.c_int32 * count)(*[-1] * count)
@@ -225,19 +226,26 @@ class FrameBatch:
         """Returns the number of bytes of the reply that the buffer of the socket has."""
         return max(self._states[place], 0)
 
-    def observations(self, place: int) -> list[Any] | None:
-        """Returns the observations that were decoded at a place; None if there are none."""
+    def decoded(self, place: int) -> tuple[list[Any], bool] | None:
+        """Returns what was decoded of the reply at a place; None if it was not decoded.
+
+        Returns:
+            The observations, and whether the action had no effect.
+        """
         if self._states[place] != _DECODED:
             return None
-        return [each.item(place) if each.ndim == 1 else each[place].copy() for each in self._values]
-
-    def had_no_effect(self, place: int) -> bool:
-        """Returns true if the action had no effect, by the reply that was decoded at a place."""
-        return bool(self._had_no_effect[place])
+        values = [
+            each.item(place) if each.ndim == 1 else each[place].copy() for each in self._values
+        ]
+        return values, self._had_no_effect[place] != 0
 
     def _drop_closed(self) -> None:
         """Ensures that no other file is taken for a socket that was closed."""
+        closings = FrameSocket.closings
+        if closings == self._closings:
+            return
         closed = [place for place, sock in self._sockets.items() if sock.closed]
         for place in closed:
             self._fds[place] = -1
             del self._sockets[place]
+        self._closings = closings  # Last, in case of an interrupt (Ctrl-C).

@@ -2,6 +2,7 @@
 
 import contextlib
 import ctypes
+import itertools
 import math
 import os
 import select
@@ -47,6 +48,9 @@ _NO_SIGNAL = getattr(socket, "MSG_NOSIGNAL", 0)
 _MAX_WAIT_MS = 10**9
 
 
+_closings = itertools.count(1)
+
+
 class FrameSocket:
     """One end of a connected Unix socket: sends a request, receives the reply.
 
@@ -62,7 +66,10 @@ class FrameSocket:
         is_busy: True while a request is pending.
         has_worked: True after the first reply.
         polling: Decides whether to poll.
+        closings: Differs as soon as another socket was closed, of this process.
     """
+
+    closings = 0
 
     def __init__(self, connected: socket.socket):
         connected.setblocking(False)
@@ -441,7 +448,7 @@ class FrameSocket:
 
     def close(self) -> None:
         """Closes the socket, and wakes a thread that waits for a reply. Can be repeated."""
-        self.closed = True
+        self._note_closing()
         if self._owner_pid == os.getpid():
             # Does not end the connection of a parent process.
             with contextlib.suppress(OSError):
@@ -451,8 +458,12 @@ class FrameSocket:
 
     def close_in_child(self) -> None:
         """Closes the copy in a forked process, where the lock may never be released."""
-        self.closed = True
+        self._note_closing()
         self._socket.close()
+
+    def _note_closing(self) -> None:
+        self.closed = True
+        FrameSocket.closings = next(_closings)  # Last, and never the same, for other threads.
 
 
 def end_of(timeout: float | None) -> float | None:

@@ -81,9 +81,10 @@ def plain_reply(rng: np.random.Generator) -> StepReply:
 
 
 def assert_decoded(batch: FrameBatch, place: int, reply: StepReply) -> None:
-    values = batch.observations(place)
-    assert values is not None
-    assert batch.had_no_effect(place) == reply.action_had_no_effect
+    decoded = batch.decoded(place)
+    assert decoded is not None
+    values, had_no_effect = decoded
+    assert had_no_effect is reply.action_had_no_effect
     for value, event in zip(values, reply.observation, strict=True):
         expected = event_to_value(event)
         assert type(value) is type(expected)
@@ -104,8 +105,8 @@ def test_plain_replies(pairs):
             assert not pairs.batch.is_waiting(place)
             assert_decoded(pairs.batch, place, reply)
             pairs.ours[place].note_reply()
-        kept.append((replies[0], pairs.batch.observations(0)))
-    for reply, values in kept:  # Later replies have not changed them.
+        kept.append((replies[0], pairs.batch.decoded(0)))
+    for reply, (values, _) in kept:  # Later replies have not changed them.
         np.testing.assert_array_equal(values[0], event_to_value(reply.observation[0]))
 
 
@@ -144,7 +145,7 @@ def test_other_replies_are_left_to_the_socket(pairs):
             other.send(framed(payload))
         pairs.batch.read()
         for place, sock in enumerate(pairs.ours):
-            assert pairs.batch.observations(place) is None
+            assert pairs.batch.decoded(place) is None
             assert sock.finish(count=pairs.batch.bytes_read(place)) == (0, payload)
 
 
@@ -154,7 +155,7 @@ def test_errors_are_left_to_the_socket(pairs):
         other.send(framed(b"text", 5))
     pairs.batch.read()
     for place, sock in enumerate(pairs.ours):
-        assert pairs.batch.observations(place) is None
+        assert pairs.batch.decoded(place) is None
         assert sock.finish(count=pairs.batch.bytes_read(place)) == (5, b"text")
 
 
@@ -173,7 +174,7 @@ def test_malformed_replies(pairs):
             other.send(framed(payloads[-1]))
         pairs.batch.read()
         for place, (sock, payload) in enumerate(zip(pairs.ours, payloads, strict=True)):
-            if pairs.batch.observations(place) is None:
+            if pairs.batch.decoded(place) is None:
                 assert sock.finish(count=pairs.batch.bytes_read(place)) == (0, payload)
             else:
                 assert_decoded(pairs.batch, place, StepReply.FromString(payload))
@@ -206,7 +207,7 @@ def test_other_columns_are_not_decoded():
         other.send(framed(reply.SerializeToString()))
     pairs.batch.read()
     assert_decoded(pairs.batch, 0, reply)
-    assert pairs.batch.observations(1) is None
+    assert pairs.batch.decoded(1) is None
     pairs.close()
 
 

@@ -401,12 +401,16 @@ class PendingSteps:
             Exception: Any error of :meth:`Slot.finish` and :meth:`Slot.reset`.
         """
         self._send()
-        # After an interrupt, there may be replies that were read.
-        fast = [slot for slot in self.running.values() if slot.is_read]
-        left = [slot for slot in self.running.values() if not slot.is_read]
+        self._batch.read()
+        fast: list[Slot] = []
+        left: list[Slot] = []
+        for slot in self.running.values():
+            (fast if slot.is_read else left).append(slot)
+        if self.done + len(fast) >= count:
+            left = [slot for slot in left if not slot.is_fast]
         waiting = ReplyWaiting(left, self._polling)
         while len(self.running) > len(fast):
-            is_enough = len(self.ready) + len(self.ended) + len(fast) >= count
+            is_enough = self.done + len(fast) >= count
             for slot in waiting.take(wait=not is_enough):
                 if slot.is_fast:
                     fast.append(slot)

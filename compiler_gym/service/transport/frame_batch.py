@@ -1,7 +1,7 @@
 """Requests and replies on many sockets at once, in one call of native code.
 
-After the processor has worked for sessions, each line of Python takes several times as long as
-usual. So ``FrameBatch.cc`` sends the requests of a batch of steps, reads the replies, and writes
+After the processor has worked for sessions, each line of Python takes longer than usual. So
+``FrameBatch.cc`` sends the requests of a batch of steps, reads the replies, and writes
 plain observations straight into arrays.
 """
 

@@ -1,7 +1,7 @@
 """Training and judging of methods, with results that are kept in files."""
 
 import csv
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -89,10 +89,17 @@ class Experiment:
         passes: The number of passes to learn from.
         folder: Where the results are: ``zero_shot.csv``, and ``zero_shot_programs.csv``.
         models: Where weights and lists are kept. Those that are there are not learnt again.
+        methods: The methods by name; all of :func:`all_methods` by default.
     """
 
     def __init__(
-        self, training: list[str], test: list[str], passes: int, folder: Path, models: Path
+        self,
+        training: list[str],
+        test: list[str],
+        passes: int,
+        folder: Path,
+        models: Path,
+        methods: Mapping[str, Method] | None = None,
     ):
         self._training = training
         self._test = test
@@ -100,13 +107,13 @@ class Experiment:
         self._table = folder / "zero_shot.csv"
         self._programs = folder / "zero_shot_programs.csv"
         self._models = models
-        self._methods = all_methods()
+        self._methods = all_methods() if methods is None else methods
 
     def run(self, name: str, seed: int) -> None:
         """Trains a method, and judges it, unless the results are there.
 
         Args:
-            name: A key of :func:`all_methods`.
+            name: A key of the methods.
             seed: Seeds training and judging.
         """
         method = self._methods[name]

@@ -6,6 +6,10 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.zero_shot.experiment import Result, Sizes
+from benchmarks.zero_shot.task import ENV_ID
+from compiler_gym.evaluation import Evaluation
+from compiler_gym.evaluation.rows import EvaluationRow
+from compiler_gym.tuning.policies.policy import COST
 from compiler_gym.util.statistics import bootstrap_interval, geometric_mean
 
 
@@ -39,9 +43,7 @@ def to_markdown(results: Iterable[Result]) -> str:
 
 
 def _cell(values: Sequence[float]) -> str:
-    ends = interval(values)
-    mean = f"{geometric_mean(values):.1%}"
-    return f"{mean} ({ends[0]:.1%} to {ends[1]:.1%})" if ends else mean
+    return _with_ends(geometric_mean(values), interval(values))
 
 
 def comparison(sizes: Sizes, policy: str, other: str) -> tuple[float, float, float]:
@@ -78,6 +80,46 @@ def comparisons_to_markdown(sizes: Sizes, policy: str) -> str:
             ratio, low, high = comparison(sizes, policy, name)
             lines.append(f"| {name} | {ratio:.1%} ({low:.1%} to {high:.1%}) |")
     return "\n".join(lines) + "\n"
+
+
+def evaluations(sizes: Sizes) -> dict[str, Evaluation]:
+    """Returns the smallest sizes of each policy as evaluations, whose rows have no actions."""
+    rows: dict[str, list[EvaluationRow]] = {}
+    for name, column in sizes.items():
+        policy, _, seed = name.rpartition("/")
+        for program, size in column.items():
+            if policy:
+                ends = sizes["O0"][program], sizes["Oz"][program], size, size
+                rows.setdefault(policy, []).append(EvaluationRow(program, int(seed), *ends, ()))
+    return {
+        policy: Evaluation(ENV_ID, COST, f"{COST}Oz", tuple(each)) for policy, each in rows.items()
+    }
+
+
+def best_of_to_markdown(sizes: Sizes, fixed: str) -> str:
+    """Returns a table with intervals over packages, the best of k, and a comparison with a list."""
+    found = evaluations(sizes)
+    seeds = {name: len({row.seed for row in each.rows}) for name, each in found.items()}
+    counts = [k for k in (5, 25) if k <= max(seeds.values())]
+    head = ["", "one episode", f"beside {fixed}", *(f"best of {k}" for k in counts)]
+    lines = [_row(head), _row(["---", *["---:"] * (len(head) - 1)])]
+    for policy, evaluation in found.items():
+        beside = ""
+        if policy != fixed:
+            comparison = evaluation.compared_with(found[fixed])
+            beside = _with_ends(comparison.ratio, comparison.interval)
+        mean = _with_ends(evaluation.final, evaluation.interval(over="packages"))
+        best = (f"{evaluation.best_of(k):.1%}" if k <= seeds[policy] else "" for k in counts)
+        lines.append(_row([policy, mean, beside, *best]))
+    return "\n".join(lines) + "\n"
+
+
+def _row(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _with_ends(value: float, ends: tuple[float, float] | None) -> str:
+    return f"{value:.1%} ({ends[0]:.1%} to {ends[1]:.1%})" if ends else f"{value:.1%}"
 
 
 def draw(results: Iterable[Result], path: Path) -> None:

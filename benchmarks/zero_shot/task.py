@@ -1,15 +1,18 @@
 """The task: programs, and actions, observations and rewards that help a learner."""
 
+import hashlib
 import random
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 from typing import Any
 
 import gymnasium
 import numpy as np
 
 import compiler_gym
+from compiler_gym.datasets.datasets import round_robin_iterables
 from compiler_gym.datasets.selection import files_by_package
 from compiler_gym.envs import CompilerEnv
 from compiler_gym.envs.llvm.specs import AUTOPHASE_FEATURE_NAMES
@@ -67,6 +70,28 @@ def programs(
     if count is not None:
         fitting = random.Random(seed).sample(fitting, min(count, len(fitting)))
     return [*kernels, *fitting]
+
+
+def programs_by_package(
+    env: CompilerEnv, part: str, count: int, largest: int = LARGEST
+) -> list[str]:
+    """Returns programs of a part of ``opensource-v1``. Nothing is downloaded.
+
+    Packages take turns, in the order of the SHA-256 digests of their names. The programs of a
+    package are in the order of the digests of their URIs. Programs that are too small or too large
+    are left out.
+    """
+    dataset = env.datasets["benchmark://opensource-v1"]
+    packages: dict[str, list[str]] = {}
+    for facts in dataset.table(part):
+        if SMALLEST <= facts.instructions <= largest:
+            packages.setdefault(facts.package, []).append(facts.benchmark)
+    turns = [sorted(packages[name], key=_digest) for name in sorted(packages, key=_digest)]
+    return [*islice(round_robin_iterables(turns), count)]
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _size(env: CompilerEnv, uri: str) -> int:

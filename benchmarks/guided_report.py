@@ -14,6 +14,7 @@ from benchmarks.zero_shot.experiment import Experiment, read_sizes
 from benchmarks.zero_shot.guided import Guided, Network, Unguided
 from benchmarks.zero_shot.guided_training import examples, fit, record
 from benchmarks.zero_shot.methods import Method
+from benchmarks.zero_shot.options import Methods, Part, Redraw
 from benchmarks.zero_shot.tables import best_of_to_markdown
 from benchmarks.zero_shot.task import PASSES, Setting, programs_by_package
 from compiler_gym.tuning.policies.policy import Policy
@@ -55,17 +56,13 @@ def main(
             file_okay=False,
         ),
     ],
-    method: Annotated[
-        list[str] | None, typer.Option(help="One of the methods; all by default. Repeatable.")
-    ] = None,
+    method: Methods = None,
     seeds: Annotated[int, typer.Option(help="Episodes of each drawn method.", min=1)] = 25,
     training: Annotated[int, typer.Option(help="Programs to learn from.", min=1)] = 930,
     files: Annotated[int, typer.Option(help="Programs to judge by.", min=1)] = 60,
     largest: Annotated[int, typer.Option(help="The most IR instructions of a program.")] = 4_000,
-    part: Annotated[
-        str, typer.Option(help="The part to judge by: validation to choose, test to report.")
-    ] = "test",
-    redraw: Annotated[bool, typer.Option(help="Use the results that are there.")] = False,
+    part: Part = "test",
+    redraw: Redraw = False,
 ) -> None:
     """Train a network, and judge it on other programs. Continues after an interruption."""
     if not redraw:
@@ -85,9 +82,7 @@ def main(
         chosen = methods(network)
         experiment = Experiment([], test, 0, folder, folder, chosen)
         for name in method or chosen:
-            for seed in range(seeds if chosen[name].is_seeded else 1):
-                with progress.status(f"{name}, seed {seed}"):
-                    experiment.run(name, seed)
+            experiment.run_seeds(name, seeds, progress)
     print(best_of_to_markdown(read_sizes(folder / "zero_shot_programs.csv"), FIXED), end="")
 
 

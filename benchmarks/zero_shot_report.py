@@ -9,6 +9,7 @@ from rich.console import Console
 import compiler_gym
 from benchmarks.zero_shot.experiment import Experiment, read_results, read_sizes
 from benchmarks.zero_shot.methods import COMPARED, all_methods
+from benchmarks.zero_shot.options import Methods, Part, Redraw
 from benchmarks.zero_shot.tables import comparisons_to_markdown, draw, to_markdown
 from benchmarks.zero_shot.task import ENV_ID, programs
 
@@ -24,9 +25,7 @@ def main(
             file_okay=False,
         ),
     ],
-    method: Annotated[
-        list[str] | None, typer.Option(help="One of the methods; all by default. Repeatable.")
-    ] = None,
+    method: Methods = None,
     steps: Annotated[
         int, typer.Option(help="Passes to learn from, and of searches.", min=1)
     ] = 10_000,
@@ -36,10 +35,8 @@ def main(
     models: Annotated[
         Path | None, typer.Option(help="Folder of trained models; that of the results by default.")
     ] = None,
-    part: Annotated[
-        str, typer.Option(help="The part to judge by: validation to choose, test to report.")
-    ] = "test",
-    redraw: Annotated[bool, typer.Option(help="Use the results that are there.")] = False,
+    part: Part = "test",
+    redraw: Redraw = False,
 ) -> None:
     """Train policies, and judge them on other programs. Continues after an interruption."""
     if not redraw:
@@ -51,9 +48,7 @@ def main(
         for name, each in all_methods().items():
             if name not in method if method else each.is_variant:
                 continue
-            for seed in range(seeds if each.is_seeded else 1):
-                with progress.status(f"{name}, seed {seed}"):
-                    experiment.run(name, seed)
+            experiment.run_seeds(name, seeds, progress)
     results = read_results(folder / "zero_shot.csv")
     sizes = read_sizes(folder / "zero_shot_programs.csv")
     draw(results, folder / "zero_shot.svg")

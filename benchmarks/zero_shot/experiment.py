@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from rich.console import Console
 
 from benchmarks.zero_shot.methods import Arrays, Method, all_methods
 
@@ -108,6 +109,18 @@ class Experiment:
         self._programs = folder / "zero_shot_programs.csv"
         self._models = models
         self._methods = all_methods() if methods is None else methods
+
+    def run_seeds(self, name: str, seeds: int, progress: Console) -> None:
+        """Runs a method with several seeds; with one if it draws no random numbers.
+
+        Args:
+            name: A key of the methods.
+            seeds: The number of seeds.
+            progress: Shows the seed.
+        """
+        for seed in range(seeds if self._methods[name].is_seeded else 1):
+            with progress.status(f"{name}, seed {seed}"):
+                self.run(name, seed)
 
     def run(self, name: str, seed: int) -> None:
         """Trains a method, and judges it, unless the results are there.

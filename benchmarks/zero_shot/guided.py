@@ -1,6 +1,7 @@
 """Episodes in which a network chooses pieces, and skips passes that would do nothing."""
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -236,7 +237,29 @@ def normalised(inputs: np.ndarray, mean: np.ndarray, scale: np.ndarray) -> np.nd
     return np.clip((inputs - mean) / scale, -5, 5)
 
 
-class Guided:
+class _PiecePolicy(ABC):
+    """A policy that tries pieces, and keeps those that help."""
+
+    def __init__(self) -> None:
+        self._rng = np.random.default_rng(0)
+
+    def set_random_seed(self, seed: int) -> None:
+        """Seeds the random numbers of an episode."""
+        self._rng = np.random.default_rng(seed)
+
+    def play(self, env: LlvmEnv) -> None:
+        """Plays an episode."""
+        with closing(PieceEpisode(env)) as episode:
+            self._try_pieces(episode)
+        if episode.kept:
+            env.multistep([env.action_space[name] for name in episode.kept])
+
+    @abstractmethod
+    def _try_pieces(self, episode: PieceEpisode) -> None:
+        """Tries the pieces that the policy chooses."""
+
+
+class Guided(_PiecePolicy):
     """A policy that skips what will probably do nothing.
 
     It goes through the pieces in their order, and tries those with enough expected gain for each
@@ -257,26 +280,18 @@ class Guided:
         least: float = LEAST,
         passes: int = PASSES,
     ):
+        super().__init__()
         self._networks = networks
         self._shuffling = shuffling
         self._least = least
         self._passes = passes
-        self._rng = np.random.default_rng(0)
 
-    def set_random_seed(self, seed: int) -> None:
-        """Seeds the random numbers of an episode."""
-        self._rng = np.random.default_rng(seed)
-
-    def play(self, env: LlvmEnv) -> None:
-        """Plays an episode."""
+    def _try_pieces(self, episode: PieceEpisode) -> None:
         left = self._order()
-        with closing(PieceEpisode(env)) as episode:
-            while episode.passes_run < self._passes and episode.can_help.any():
-                piece, odds = self._choice(episode, left)
-                del left[: left.index(piece) + 1 if piece in left else 0]
-                episode.play(piece, partial(self._is_wanted, episode, odds))
-        if episode.kept:
-            env.multistep([env.action_space[name] for name in episode.kept])
+        while episode.passes_run < self._passes and episode.can_help.any():
+            piece, odds = self._choice(episode, left)
+            del left[: left.index(piece) + 1 if piece in left else 0]
+            episode.play(piece, partial(self._is_wanted, episode, odds))
 
     def _is_wanted(
         self, episode: PieceEpisode, odds: float, inputs: np.ndarray, number: int
@@ -307,22 +322,11 @@ class Guided:
         return Forecast(*(np.mean(each, axis=0) for each in zip(*forecasts, strict=True)))
 
 
-class Unguided:
+class Unguided(_PiecePolicy):
     """A policy that tries the first piece, then the others in random order, with all passes."""
 
-    def __init__(self) -> None:
-        self._rng = np.random.default_rng(0)
-
-    def set_random_seed(self, seed: int) -> None:
-        """Seeds the random numbers of an episode."""
-        self._rng = np.random.default_rng(seed)
-
-    def play(self, env: LlvmEnv) -> None:
-        """Plays an episode."""
+    def _try_pieces(self, episode: PieceEpisode) -> None:
         order = np.arange(len(PIECES))
         self._rng.shuffle(order[1:])
-        with closing(PieceEpisode(env)) as episode:
-            for piece in order:
-                episode.play(int(piece), lambda *_: episode.passes_run < PASSES)
-        if episode.kept:
-            env.multistep([env.action_space[name] for name in episode.kept])
+        for piece in order:
+            episode.play(int(piece), lambda *_: episode.passes_run < PASSES)

@@ -59,14 +59,17 @@ def are_fast(envs: Any, action: int) -> bool:
 
 
 def information(infos: dict[str, Any], row: int) -> dict[str, Any]:
-    """The part of ``infos`` about an environment, without what differs by process."""
+    """The part of ``infos`` about an environment, without what differs by process.
+
+    An action that crashes in two environments at once has one reproducer, that of the first.
+    """
     found = {}
     for key, value in infos.items():
         if key.startswith("_") or key == "env_id" or not infos[f"_{key}"][row]:
             continue
         found[key] = information(value, row) if isinstance(value, dict) else value[row]
         if key == "error_details":
-            found[key] = re.sub(r"\d+|\S*/\S*", "", found[key])
+            found[key] = re.sub(r"\nReproducer.*|\d+|\S*/\S*", "", found[key])
     return found
 
 

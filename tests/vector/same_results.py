@@ -23,4 +23,4 @@ def assert_same(one: Any, other: Any, path: str = "result") -> None:
         assert one.dtype == other.dtype, path
         np.testing.assert_array_equal(one, other, path)
     else:
-        assert one == other, path
+        assert one == other, (path, one, other)

@@ -20,6 +20,7 @@ import signal
 import subprocess
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -184,21 +185,33 @@ def describe_exit(code: int) -> str:
     return f"was killed by {name} (signal {-code})"
 
 
+def _children_of_all() -> dict[int, list[int]]:
+    """Returns the children of each process.
+
+    The file ``children`` of a process in ``/proc`` is no help: the kernel leaves out some of them
+    if another ends while it is read, see proc(5).
+    """
+    found: dict[int, list[int]] = defaultdict(list)
+    for pid in filter(str.isdecimal, os.listdir("/proc")):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            # The fields after the name of the program, which may have any character.
+            fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2]
+            found[int(fields.split()[1])].append(int(pid))
+    return found
+
+
 def children(pid: int) -> list[int]:
     """Returns the processes that a process has started, without those that have been waited for.
 
     Processes and threads may end in the meantime.
     """
-    found: list[int] = []
-    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-        for thread in os.listdir(f"/proc/{pid}/task"):
-            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-                text = Path(f"/proc/{pid}/task/{thread}/children").read_text()
-                found += map(int, text.split())
-    return found
+    return _children_of_all().get(pid, [])
 
 
 def descendants(pid: int) -> list[int]:
     """Returns the processes that a process has started, those that they have started, and so on."""
-    found = children(pid)
-    return found + [grandchild for child in found for grandchild in descendants(child)]
+    known = _children_of_all()
+    found = [pid]
+    for each in found:
+        found += known.get(each, [])
+    return found[1:]

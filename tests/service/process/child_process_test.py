@@ -1,6 +1,7 @@
 """Child processes that end with their parent."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -110,6 +111,18 @@ def test_a_forked_process_starts_children_of_its_own():
         [sys.executable, "-c", script], env=python_environment(), timeout=250
     )
     assert output == b"3\n"
+
+
+def test_descendants(tmp_path):
+    program = tmp_path / "a) S 1 (b"  # Like the fields of /proc/PID/stat.
+    shutil.copy("/bin/sleep", program)
+    child = start(f"'{program}' 1000 & sleep 1000 & wait")
+    wait_until(lambda: len(child_process.children(child.pid)) == 2)
+    assert child.pid in child_process.children(os.getpid())
+    found = child_process.descendants(os.getpid())
+    assert {child.pid, *child_process.children(child.pid)} <= set(found)
+    child.terminate(0)
+    wait_until(lambda: not child_process.children(child.pid))
 
 
 def test_a_child_collected_by_somebody_else():

@@ -1,12 +1,14 @@
 """Real libraries, made small: bytes, their own tests, and time, as static and as shared libraries.
 
-Builds LZ4, zlib, Lua, bzip2 and tinyxml2 with ``clang -Oz``, ``clang -Os`` and ``compiler-gym-cc
--Oz``, links each library statically and as a lazily bound shared library, runs the project's own
-tests (Lua's release has none: a script with assertions runs instead) and a benchmark. The sources
-are those of Debian's source packages: the package manager needs entries ``deb-src``. Run it with::
+Builds LZ4, zlib, Lua, bzip2 and tinyxml2 with ``clang -Oz``, ``clang -Os``, ``compiler-gym-cc
+-Oz`` and ``compiler-gym-cc -Oz --one-run``, links each library statically and as a lazily bound
+shared library, runs the project's own tests (Lua's release has none: a script with assertions runs
+instead) and a benchmark. The sources are those of Debian's source packages: the package manager
+needs entries ``deb-src``. Run it with::
 
     bazel run //benchmarks:library_report
     bazel run //benchmarks:library_report -- lz4 zlib --evaluations 120
+    bazel run //benchmarks:library_report -- --evaluations 0  # No search.
 
 Only the times need an idle machine. The first of these commands builds and tests without timing,
 and the second times what the first has built::
@@ -325,30 +327,37 @@ def _clang(project: Project) -> str:
     return str(llvm_tools.tool_path("clang++" if project.is_cxx else "clang"))
 
 
-def _wrapper(project: Project) -> tuple[str, ...]:
-    """Returns what runs compiler-gym-cc of this tree."""
+def _ways(project: Project, evaluations: int) -> dict[str, tuple[str, ...]]:
+    """Returns the words of each compiler, with its level; the first is what all compare with."""
+    clang = _clang(project)
     name = "cxx" if project.is_cxx else "cc"
+    # Runs compiler-gym-cc of this tree.
     script = f"from compiler_gym.cli.compiler_wrapper import {name}; {name}()"
-    return (sys.executable, "-c", script, "-Oz")
+    wrapper = (sys.executable, "-c", script, "-Oz")
+    search = {"compiler-gym-cc -Oz": wrapper} if evaluations else {}
+    return {
+        "clang -Oz": (clang, "-Oz"),
+        "clang -Os": (clang, "-Os"),
+        **search,
+        "compiler-gym-cc -Oz --one-run": (*wrapper, "--one-run"),
+    }
 
 
-def rows_of(name: str, is_shared: bool, folder: Path, rounds: int) -> list[dict[str, str]]:
-    """Builds a library in three ways, tests and times them; returns a row for each.
+def rows_of(
+    name: str, is_shared: bool, folder: Path, evaluations: int, rounds: int
+) -> list[dict[str, str]]:
+    """Builds a library in each way, tests and times them; returns a row for each.
 
     Args:
         name: The name of a project.
         is_shared: Whether to build a shared library.
         folder: The folder of the builds.
+        evaluations: Of the search for each source; 0 for no search.
         rounds: How often the benchmark of each runs; 0 for a table without times.
     """
     project = PROJECTS[name]
     source = fetch(project)
-    clang = _clang(project)
-    ways = {
-        "clang -Oz": (clang, "-Oz"),
-        "clang -Os": (clang, "-Os"),
-        "compiler-gym-cc -Oz": _wrapper(project),
-    }
+    ways = _ways(project, evaluations)
     kind = "shared" if is_shared else "static"
     variants = {}
     for number, (way, compiler) in enumerate(ways.items()):
@@ -392,7 +401,9 @@ def _markdown(rows: Sequence[dict[str, str]]) -> str:
 def main(words: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("projects", nargs="*", help=f"of {', '.join(PROJECTS)}; by default all")
-    parser.add_argument("--evaluations", type=int, default=40, help="for each source")
+    parser.add_argument(
+        "--evaluations", type=int, default=40, help="for each source; 0 leaves the search out"
+    )
     parser.add_argument(
         "--rounds", type=int, default=7, help="runs of each benchmark; 0 builds and tests only"
     )
@@ -406,8 +417,9 @@ def main(words: Sequence[str] | None = None) -> None:
         folder = builds / f"evaluations-{arguments.evaluations}"
         for name in arguments.projects or PROJECTS:
             for is_shared in (False, True):
-                rows += rows_of(name, is_shared, folder, arguments.rounds)
-                print(_markdown(rows[-3:]), flush=True)
+                made = rows_of(name, is_shared, folder, arguments.evaluations, arguments.rounds)
+                print(_markdown(made), flush=True)
+                rows += made
     print(_markdown(rows))
 
 

@@ -17,15 +17,16 @@ from compiler_gym.tuning.policies.policy import (
     Policy,
     mutate,
 )
+from compiler_gym.tuning.policies.shipped import SEARCH_PIECES
 
 PASS_SPACE = "PassesWithParameters"
 """The action space of passes, with variants of them and with marks of all functions."""
 
 # How often the better of the best passes and the best pipelines are changed.
-_SHARE_OF_THE_BETTER = 0.85
+_SHARE_OF_THE_BETTER = 0.7
 
 # How often a piece of a learnt sequence is inserted.
-_SHARE_OF_PIECES = 0.3
+_SHARE_OF_PIECES = 0.5
 
 # A copy of the episode is kept after so many actions of the best sequence, after twice as many, and
 # so on. Each has a copy of the program.
@@ -158,13 +159,16 @@ class SequenceSearch:
     def candidates(self, rng: random.Random) -> Iterator[tuple[Trials, list[int]]]:
         """Yields sequences, each after the one before has been tried."""
         passes = self._passes
+        further = Policy.load(SEARCH_PIECES).sequences
         for piece in Policy.load("pieces").sequences:
             yield passes, [*passes.actions, *self._numbers(piece)]
         mark = passes.space[self._first[0][0]]
         yield passes, [mark, *passes.actions]
+        for piece in further:
+            yield passes, [*passes.actions, *self._numbers(piece)]
         for sequence in (FIRST_SEQUENCE, *Policy.load("coreset").sequences):
             yield passes, self._numbers(sequence)
-        chunks = [self._numbers(piece) for piece in pieces()]
+        chunks = [self._numbers(piece) for piece in (*pieces(), *further)]
         while True:
             worse = passes if self.best is self._levels else self._levels
             trials = self.best if rng.random() < _SHARE_OF_THE_BETTER else worse
@@ -176,8 +180,9 @@ class SequenceSearch:
                 yield trials, self._mutated(trials, rng)
 
     def _numbers(self, names: Sequence[str]) -> list[int]:
-        """Returns the numbers of passes, without those that are not allowed."""
-        numbers = (self._passes.space[name] for name in names)
+        """Returns the numbers of passes, without those that are not allowed or not in this LLVM."""
+        space = self._passes.space
+        numbers = (space[name] for name in names if name in space.names)
         return [number for number in numbers if number in self._allowed[self._passes]]
 
     def _mutated(self, trials: Trials, rng: random.Random) -> list[int]:

@@ -53,29 +53,37 @@ def _real_software(datasets: Datasets, part: str, count: int, seed: int) -> list
     return rng.sample(files, count)
 
 
-def files_by_package(datasets: Datasets, part: str) -> dict[str, list[str]]:
-    """Returns the URIs of the files of each package of ``opensource-v0``. Nothing is downloaded.
+def files_by_package(
+    datasets: Datasets, part: str, dataset: str = _OPENSOURCE
+) -> dict[str, list[str]]:
+    """Returns the URIs of the files of each package of real software. Nothing is downloaded.
 
     Args:
         datasets: Those of an LLVM environment.
         part: ``"train"``, ``"validation"`` or ``"test"``.
+        dataset: ``"opensource-v0"`` or ``"opensource-v1"``.
 
     Raises:
         ValueError: There is no such part.
     """
     packages: dict[str, list[str]] = {}
-    for uri in datasets.dataset(_OPENSOURCE).benchmark_uris(part):
+    for uri in datasets.dataset(dataset).benchmark_uris(part):
         packages.setdefault(opensource_package(uri), []).append(uri)
     return packages
 
 
 def opensource_package(uri: str) -> str:
-    """Returns the package of a file of ``opensource-v0``."""
+    """Returns the package of a file of real software."""
     return uri.split("/")[3]
 
 
 def breadth_first(
-    datasets: Datasets, part: str, most: int, packages: Sequence[str] | None, seed: int
+    datasets: Datasets,
+    part: str,
+    most: int,
+    packages: Sequence[str] | None,
+    seed: int,
+    dataset: str = _OPENSOURCE,
 ) -> Iterator[str]:
     """Yields the URIs of programs: one of each package first, then the second of each.
 
@@ -85,15 +93,16 @@ def breadth_first(
         datasets: Those of an LLVM environment.
         part: ``"train"``, ``"validation"`` or ``"test"``.
         most: The most files of each package.
-        packages: Packages of ``opensource-v0`` to use; None for all.
+        packages: Packages of real software to use; None for all.
         seed: Chooses the files and their order.
+        dataset: ``"opensource-v0"`` or ``"opensource-v1"``.
 
     Raises:
         ValueError: There is no such part.
         LookupError: The part has no such package.
     """
     rng = random.Random(seed)
-    groups = files_by_package(datasets, part)
+    groups = files_by_package(datasets, part, dataset)
     for name in packages or ():
         if name not in groups:
             raise unknown_name("package", name, groups)

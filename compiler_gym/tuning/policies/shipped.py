@@ -7,3 +7,6 @@ SHIPPED = {
     for name in ("pieces", "pieces45", "sequence", "coreset", "network")
 }
 """The file of each policy that comes with the package, by its name."""
+
+SEARCH_PIECES = Path(__file__).parent / "search_pieces.json"
+"""Pieces that searches try after those of ``pieces``. Their passes have parameters."""

@@ -15,6 +15,7 @@ from rich.console import Console
 
 from compiler_gym.cli.console import run_program
 from compiler_gym.cli.pool_options import RayOption
+from compiler_gym.cli.sequence_trials import PASS_SPACE
 from compiler_gym.datasets.selection import breadth_first, programs_of
 from compiler_gym.distributed.opening import open_pool
 from compiler_gym.distributed.pool import Limits, Pool
@@ -23,7 +24,7 @@ from compiler_gym.envs.llvm.llvm_env import LlvmEnv
 from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.tuning.policies.policy import Policy
 from compiler_gym.tuning.policy_training.laboratory import Laboratory, Refinement
-from compiler_gym.tuning.policy_training.pieces import Growth
+from compiler_gym.tuning.policy_training.pieces import CLEANING, Growth
 from compiler_gym.tuning.policy_training.training import (
     BORDER,
     Passes,
@@ -116,6 +117,49 @@ def pieces(
             longer = grown(shorter, passes)
     for name, chosen in (("pieces45", shorter), ("pieces", longer)):
         Policy(tuple(chosen), about, continues=True, levels=True).save(output / f"{name}.json")
+
+
+@app.command()
+def search_pieces(
+    context: typer.Context,
+    output: _Output = Path("policies"),
+    passes: Annotated[int, typer.Option(min=1, help="The most in all pieces.")] = 50,
+    most: Annotated[int, typer.Option(min=1, help="The most in a piece.")] = 7,
+    programs: Annotated[
+        int, typer.Option(min=1, help="How many to look at: kernels and files of opensource-v1.")
+    ] = 130,
+    files: Annotated[int, typer.Option(min=1, help="The most files of a package.")] = 3,
+    largest: Annotated[int, typer.Option(help="The most IR instructions of a program.")] = 2500,
+    candidates: Annotated[int, typer.Option(min=1, help="New pieces to compare.")] = 240,
+    rounds: Annotated[int, typer.Option(help="How often a new piece is changed.")] = 2,
+    seed: _Seed = 0,
+    jobs: _Jobs = None,
+    ray: RayOption = None,
+) -> None:
+    """Train the pieces that searches try after the shipped pieces: search_pieces.json.
+
+    Their passes have parameters, and all of them are passes of LLVM. New pieces are cut from the
+    shipped coreset, and from each pass with others that clean up after it. Ctrl-C ends the training
+    with the pieces so far.
+    """
+    output.mkdir(parents=True, exist_ok=True)
+    with open_pool(ray, Limits(jobs, task_seconds=_TASK_SECONDS)) as pool, make("llvm-v0") as env:
+        assert isinstance(env, LlvmEnv)
+        uris = breadth_first(env.datasets, "train", files, None, seed, "opensource-v1")
+        with _laboratory(pool, _programs(env, islice(uris, programs)), largest) as laboratory:
+            space = next(each for each in env.action_spaces if each.name == PASS_SPACE)
+            named = zip(space.names, space.options, strict=True)
+            names = [name for name, options in named if not options]
+            sources = [(name, *ending) for name in names for ending in CLEANING]
+            sources += Policy.load("coreset").sequences
+            growth = Growth(laboratory, names, sources, seed, PASS_SPACE)
+            for piece in Policy.load("pieces").sequences:
+                growth.append(tuple(name for name in piece if name in names))
+            shipped = len(growth.pieces)
+            used = sum(map(len, growth.pieces))
+            _grow(growth, used + passes, most, most, candidates, rounds)
+    found = tuple(growth.pieces[shipped:])
+    Policy(found, _about(context), continues=True).save(output / "search_pieces.json")
 
 
 def _grow(growth: Growth, passes: int, first: int, most: int, candidates: int, rounds: int) -> None:

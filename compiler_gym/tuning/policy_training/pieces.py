@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from compiler_gym.envs.llvm.llvm_env import LlvmEnv
+from compiler_gym.envs.workbench import fork_at
 from compiler_gym.tuning.policies.policy import cost_after, mutate
 from compiler_gym.tuning.policy_training.laboratory import Laboratory, ProgramTask
 from compiler_gym.tuning.policy_training.training import Passes
@@ -20,6 +21,23 @@ _FINALISTS = 3
 # Changed copies that are tried in a round.
 _COPIES = 24
 
+_INSTCOMBINE = "function(instcombine<no-verify-fixpoint>)"
+
+CLEANING: tuple[Passes, ...] = (
+    (),
+    ("function(early-cse)", _INSTCOMBINE, "function(simplifycfg)"),
+    ("function(gvn)", "function(dse)"),
+    (
+        "function(sroa)",
+        "function(early-cse<memssa>)",
+        _INSTCOMBINE,
+        "function(simplifycfg<forward-switch-cond;switch-range-to-icmp;switch-to-lookup;"
+        "no-keep-loops;hoist-common-insts;sink-common-insts;speculate-unpredictables;"
+        "simplify-cond-branch;bonus-inst-threshold=1>)",
+    ),
+)
+"""Sequences that remove what other passes leave behind. Many passes alone make nothing smaller."""
+
 
 @dataclass(frozen=True)
 class Extend(ProgramTask):
@@ -28,16 +46,19 @@ class Extend(ProgramTask):
     Attributes:
         kept: The passes that have led there.
         pieces: The pieces.
+        space: The action space of the passes; None for that of the environment.
     """
 
     kept: Passes
     pieces: tuple[Passes, ...]
+    space: str | None = None
 
     def run_in(self, env: LlvmEnv) -> list[float]:
         """Returns the number of IR instructions after each piece; infinity if that failed."""
-        if self.kept:
-            env.multistep([env.action_space[name] for name in self.kept])
-        costs = (cost_after(env, piece) for piece in self.pieces)
+        with fork_at(env, action_space=self.space) as start:
+            if self.kept:
+                start.multistep([start.action_space[name] for name in self.kept])
+            costs = [cost_after(start, piece) for piece in self.pieces]
         return [math.inf if cost is None else cost for cost in costs]
 
 
@@ -49,6 +70,7 @@ class Growth:
         names: The names of all passes.
         sources: Sequences from which pieces are cut.
         seed: Seeds what is random.
+        space: The action space of the passes; None for the default.
 
     Attributes:
         pieces: The pieces so far.
@@ -56,13 +78,19 @@ class Growth:
     """
 
     def __init__(
-        self, laboratory: Laboratory, names: Sequence[str], sources: Sequence[Passes], seed: int
+        self,
+        laboratory: Laboratory,
+        names: Sequence[str],
+        sources: Sequence[Passes],
+        seed: int,
+        space: str | None = None,
     ):
         self._laboratory = laboratory
         self._names = names
         self._numbers = {name: number for number, name in enumerate(names)}
         self._sources = sources
         self._rng = random.Random(seed)
+        self._space = space
         self._kept: list[Passes] = [() for _ in laboratory.programs]
         self.pieces: list[Passes] = []
         self.costs = laboratory.first_sizes.copy()
@@ -151,6 +179,12 @@ class Growth:
 
     def _costs(self, pieces: Sequence[Passes], programs: Iterable[int]) -> Iterator[list[float]]:
         return self._laboratory.in_order(
-            self._laboratory.job(Extend, number, kept=self._kept[number], pieces=tuple(pieces))
+            self._laboratory.job(
+                Extend,
+                number,
+                kept=self._kept[number],
+                pieces=tuple(pieces),
+                space=self._space,
+            )
             for number in programs
         )

@@ -1,6 +1,7 @@
 """Tests of policy training."""
 
 import dataclasses
+import itertools
 import json
 
 import numpy as np
@@ -8,11 +9,13 @@ import pytest
 from typer.testing import CliRunner
 
 import compiler_gym
+from compiler_gym.cli.sequence_trials import PASS_SPACE
 from compiler_gym.datasets.selection import programs_of
 from compiler_gym.distributed import Limits, open_pool
 from compiler_gym.distributed.programs import Program
 from compiler_gym.envs.llvm.datasets.packages import PackagedDataset
-from compiler_gym.tuning.policies.policy import Policy
+from compiler_gym.envs.workbench import fork_at
+from compiler_gym.tuning.policies.policy import Policy, continued
 from compiler_gym.tuning.policy_training import __main__ as training_program
 from compiler_gym.tuning.policy_training.laboratory import Laboratory, Refinement
 from compiler_gym.tuning.policy_training.pieces import Growth
@@ -199,3 +202,27 @@ class TestPieces:
         assert "jobs" not in long.about["command"]
         assert sum(map(len, long.sequences)) == 7 and sum(map(len, short.sequences)) <= 5
         assert long.sequences[: len(short.sequences)] == short.sequences
+
+    def test_command_for_searches(self, tmp_path, monkeypatch, env):
+        monkeypatch.setattr(training_program, "breadth_first", lambda *_: iter(PROGRAMS))
+        few = ["--passes=4", "--most=4", "--candidates=60", "--rounds=0", "--largest=100000"]
+        train("search-pieces", "-o", str(tmp_path), *few, "--jobs=2")
+        found = Policy.load(tmp_path / "search_pieces.json")
+        assert found.continues and "--candidates 60" in found.about["command"]
+        assert 0 < sum(map(len, found.sequences)) <= 4
+        space = next(each for each in env.action_spaces if each.name == PASS_SPACE)
+        for name in itertools.chain(*found.sequences):
+            assert not space.options[space[name]]  # A pass of LLVM.
+
+    def test_costs_of_passes_with_parameters(self, laboratory, env):
+        pieces = [
+            ("function(sroa)",),
+            ("function(simplifycfg<hoist-common-insts>)", "function(gvn)"),
+        ]
+        growth = Growth(laboratory, (), (), 0, PASS_SPACE)
+        for piece in pieces:
+            growth.append(piece)
+        for uri, first, cost in zip(PROGRAMS, laboratory.first_sizes, growth.costs, strict=True):
+            env.reset(benchmark=uri)
+            with fork_at(env, action_space=PASS_SPACE) as start:
+                assert continued(start, pieces)[0] == cost < first

@@ -1,7 +1,8 @@
 """Tables and the picture of results."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -114,6 +115,69 @@ def best_of_to_markdown(sizes: Sizes, fixed: str) -> str:
     return "\n".join(lines) + "\n"
 
 
+def best_of_groups(sizes: Sizes, count: int, ordered: Collection[str]) -> dict[str, Evaluation]:
+    """Returns the best of so many episodes of each policy that has them.
+
+    Args:
+        sizes: The sizes after each episode.
+        count: The number of episodes in a group. Those of a policy form groups in their order.
+        ordered: Policies that have an order of their own. Only their first group counts.
+    """
+    columns: dict[str, list[dict[str, float]]] = {}
+    for name, column in sizes.items():
+        if "/" in name:
+            columns.setdefault(name.rpartition("/")[0], []).append(column)
+    best: Sizes = {name: sizes[name] for name in ("O0", "Oz")}
+    for policy, each in columns.items():
+        groups = len(each) // count
+        for group in range(min(groups, 1) if policy in ordered else groups):
+            chosen = each[group * count : (group + 1) * count]
+            best[f"{policy}/{group}"] = {
+                program: min(column[program] for column in chosen) for program in sizes["O0"]
+            }
+    return evaluations(best)
+
+
+def budgets_to_markdown(sizes: Sizes, fixed: Sequence[str], ordered: Collection[str]) -> str:
+    """Returns two tables: the best of 1, 5 and 25 episodes, and the ratios to other policies.
+
+    Args:
+        sizes: The sizes after each episode.
+        fixed: The policies to compare with, program by program and with the same number.
+        ordered: Policies that have an order of their own.
+    """
+    found = {count: best_of_groups(sizes, count, ordered) for count in BUDGETS}
+    names = list(found[1])
+    titles = ["one episode", *(f"best of {count}" for count in BUDGETS[1:])]
+    lines = [_row(["", *titles]), _row(["---", *["---:"] * len(titles)])]
+    for policy in names:
+        lines.append(_row([policy, *(_share(found[count].get(policy)) for count in BUDGETS)]))
+    pairs = [(count, other) for other in fixed for count in BUDGETS if other in found[count]]
+    heads = [f"{titles[BUDGETS.index(count)]}, beside {other}" for count, other in pairs]
+    lines += ["", _row(["", *heads]), _row(["---", *["---:"] * len(heads)])]
+    for policy in names:
+        cells = (_ratio(found[count], policy, other) for count, other in pairs)
+        lines.append(_row([policy, *cells]))
+    return "\n".join(lines) + "\n"
+
+
+BUDGETS = (1, 5, 25)
+"""The numbers of episodes in tables of budgets."""
+
+
+def _share(evaluation: Evaluation | None) -> str:
+    if evaluation is None:
+        return ""
+    return _with_ends(evaluation.final, evaluation.interval(over="packages"))
+
+
+def _ratio(found: dict[str, Evaluation], policy: str, other: str) -> str:
+    if policy == other or policy not in found:
+        return ""
+    comparison = found[policy].compared_with(found[other])
+    return _with_ends(comparison.ratio, comparison.interval)
+
+
 def _row(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
@@ -122,16 +186,46 @@ def _with_ends(value: float, ends: tuple[float, float] | None) -> str:
     return f"{value:.1%} ({ends[0]:.1%} to {ends[1]:.1%})" if ends else f"{value:.1%}"
 
 
-def draw(results: Iterable[Result], path: Path) -> None:
-    """Draws a row for each method: its geometric means and their intervals."""
-    from matplotlib import rcParams
-    from matplotlib.figure import Figure
+def draw_budgets(
+    curve: Sequence[Mapping[str, float]], sizes: Sizes, ordered: Collection[str], path: Path
+) -> None:
+    """Draws the learning curve, and the best of 1 to 25 episodes of each policy.
+
+    Args:
+        curve: Points of the learning curve.
+        sizes: The sizes after each episode.
+        ordered: Policies that have an order of their own.
+        path: The picture to write.
+    """
     from matplotlib.ticker import PercentFormatter
 
-    # The same picture for the same numbers, with text that is text.
-    rcParams.update({"svg.hashsalt": "compiler_gym", "svg.fonttype": "none"})
+    figure = _new_figure(3.4)
+    left, right = figure.subplots(1, 2, sharey=True)
+    for seed in sorted({point["seed"] for point in curve}):
+        points = [point for point in curve if point["seed"] == seed]
+        passes = [point["passes"] / 1e6 for point in points]
+        for play, color in (("likeliest", "C0"), ("drawn", "C1")):
+            label = f"PPO, {play}" if seed == 0 else None
+            left.plot(passes, [point[play] for point in points], color=color, label=label)
+    left.set(xlabel="million passes of training", ylabel="instructions left, of -Oz")
+    for count in range(1, max(BUDGETS) + 1):
+        for number, (policy, found) in enumerate(best_of_groups(sizes, count, ordered).items()):
+            label = policy.replace("`", "") if count == 1 else None
+            right.plot([count], [found.final], ".", color=f"C{number}", label=label)
+    right.set(xlabel="episodes", xscale="log")
+    for axes in (left, right):
+        axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+        axes.grid(alpha=0.3)
+        axes.legend(fontsize="small")
+    figure.savefig(path, metadata={"Date": None})
+
+
+def draw(results: Iterable[Result], path: Path) -> None:
+    """Draws a row for each method: its geometric means and their intervals."""
+    from matplotlib.ticker import PercentFormatter
+
     methods = summary(results)
-    figure = Figure(figsize=(7.2, 0.6 + 0.3 * len(methods)), layout="constrained")
+    figure = _new_figure(0.6 + 0.3 * len(methods))
     axes = figure.subplots()
     for label, marker in (("best", "o"), ("final", "x")):
         shown = "at best on the way" if label == "best" else "at the end"
@@ -152,3 +246,12 @@ def draw(results: Iterable[Result], path: Path) -> None:
     axes.grid(alpha=0.3)
     axes.legend()
     figure.savefig(path, metadata={"Date": None})
+
+
+def _new_figure(height: float) -> Any:
+    """Returns a figure that gives the same picture for the same numbers, with text that is text."""
+    from matplotlib import rcParams
+    from matplotlib.figure import Figure
+
+    rcParams.update({"svg.hashsalt": "compiler_gym", "svg.fonttype": "none"})
+    return Figure(figsize=(7.2, height), layout="constrained")

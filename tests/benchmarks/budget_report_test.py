@@ -1,0 +1,122 @@
+"""Training on pieces that are compiled once, and the tables of docs/guides/learning.md."""
+
+from contextlib import closing
+
+import jax
+import numpy as np
+import pytest
+
+import compiler_gym
+from benchmarks.zero_shot import known_states, piece_lists, piece_training, tables, task
+from compiler_gym.tuning.policies.policy import COST, Policy
+
+PROGRAM = "benchmark://kernels-v0/bitops"
+
+
+@pytest.fixture
+def env():
+    with compiler_gym.make("llvm-v0", benchmark=PROGRAM, analyses="fresh") as env:
+        env.reset()
+        yield env
+
+
+@pytest.fixture
+def known(env, tmp_path):
+    with closing(known_states.KnownStates(env, tmp_path / "states.npz")) as known:
+        yield known
+
+
+def test_the_shipped_list_has_the_result_of_the_shipped_policy(known, env, tmp_path):
+    expected = Policy(Policy.load("pieces45").sequences, {}, continues=True).play(env).cost
+    (shipped,) = piece_lists.costs_of_lists(known, [PROGRAM], [piece_lists.shipped_list()])
+    assert shipped.tolist() == [expected]
+    assert known.compiled == task.PASSES
+    state = known.smallest([PROGRAM])[0]
+    names = [name for piece in known.path(state) for name in known_states.PIECES[piece]]
+    env.reset(benchmark=PROGRAM)
+    env.multistep([env.action_space[name] for name in names])
+    assert env.observation[COST] == known.costs[state] == expected
+    # Nothing is compiled twice, not even by another object.
+    known.save()
+    with closing(known_states.KnownStates(env, tmp_path / "states.npz")) as again:
+        repeated = piece_lists.costs_of_lists(again, [PROGRAM], [piece_lists.shipped_list()])
+        assert (repeated.tolist(), again.compiled) == ([[expected]], 0)
+
+
+def test_pieces_that_make_the_program_larger_are_undone(known):
+    episodes = known_states.Episodes(known, [PROGRAM] * len(known_states.PIECES))
+    rows = np.arange(len(known_states.PIECES))
+    for piece in 0, 1:
+        episodes.play(rows, np.full(len(rows), piece))
+    before = episodes.states.copy()
+    after, growth = known.follow(before, rows)
+    assert (growth > 0).any() and (growth < 0).any()
+    assert (after[growth > 0] == before[growth > 0]).all()
+    assert (known.costs[after] <= known.costs[before]).all()
+
+
+def test_pieces_must_fit_and_are_not_repeated_without_a_change(known):
+    episodes = known_states.Episodes(known, [PROGRAM, PROGRAM], passes=20)
+    first, rows = episodes.offsets, np.arange(2)
+    assert first.argmax(axis=1).tolist() == [0, 0]
+    episodes.play(rows, np.array([0, 1]))
+    assert not episodes.allowed[0, 0]
+    assert (known_states.LENGTHS[episodes.allowed[0]] <= 3).all()
+    assert not episodes.allowed[1, 1]
+    assert (first.shape, episodes.inputs.dtype) == (episodes.allowed.shape, np.float32)
+
+
+def test_training_goes_on_where_it_was_interrupted(known, tmp_path):
+    def layers(learner):
+        return jax.tree.leaves(learner._layers)
+
+    one, two = (
+        piece_training.PieceLearner(known, [PROGRAM], 1, tmp_path / name) for name in ("a", "b")
+    )
+    # An untrained network plays the shipped list.
+    episodes = known_states.Episodes(known, [PROGRAM])
+    one.chooser.play(episodes)
+    shipped = piece_lists.costs_of_lists(known, [PROGRAM], [piece_lists.shipped_list()])
+    assert episodes.costs.tolist() == shipped[0].tolist()
+    before = layers(one)
+    one.update()
+    one.note(drawn=0.5)
+    one.save()
+    one = piece_training.PieceLearner(known, [PROGRAM], 1, tmp_path / "a")
+    assert one.curve == [{"actions": one.actions, "passes": one.passes, "drawn": 0.5}]
+    assert 0 < one.actions < one.passes <= 8 * task.PASSES
+    one.update()
+    two.update()
+    two.update()
+    assert all(np.array_equal(*pair) for pair in zip(layers(one), layers(two), strict=True))
+    assert any(not np.array_equal(*pair) for pair in zip(before, layers(two), strict=True))
+
+
+def test_advantages_compare_the_episodes_of_a_program():
+    rows = np.arange(16)
+    values = np.zeros(16)
+    rewards = np.where(rows < 8, rows % 2, 10 + 4 * (rows % 2)).astype(float)
+    step = piece_training.Step(rows, *[np.zeros((16, 1))] * 2, rows, values, values, rewards)
+    last = step._replace(rows=rows[:8], values=values[:8], rewards=np.zeros(8))
+    returns, advantages = piece_training._judged([step, last], 16)
+    assert returns.tolist() == [*rewards, *[0] * 8]
+    assert advantages.tolist() == pytest.approx([*[-1, 1] * 8, *[0] * 8])
+
+
+def test_lists_of_a_portfolio_and_of_the_nearest_program():
+    lists = [(0,), (1,), (2,)]
+    logarithms = np.array([[2.0, 2, 2], [1, 3, 3], [3, 3, 1]])
+    portfolio = piece_lists.Portfolio(lists, logarithms, np.array([[0.0], [5], [9]]))
+    assert portfolio.chosen(3) == [0, 1, 2]
+    assert portfolio.nearest(np.array([8.0]), 2) == [2, 0]
+    assert portfolio.nearest(np.array([1.0]), 1) == [1]
+
+
+def test_best_of_groups():
+    sizes = {"O0": {"a": 9.0}, "Oz": {"a": 4.0}}
+    for number, size in enumerate([3.0, 2, 4, 1]):
+        sizes[f"list/{number}"] = sizes[f"drawn/{number}"] = {"a": size}
+    found = tables.best_of_groups(sizes, 2, ["list"])
+    assert [row.final for row in found["list"].rows] == [2]
+    assert [row.final for row in found["drawn"].rows] == [2, 1]
+    assert not tables.best_of_groups(sizes, 5, ["list"])

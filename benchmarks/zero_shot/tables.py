@@ -208,15 +208,16 @@ def draw_budgets(
             label = f"PPO, {play}" if seed == 0 else None
             left.plot(passes, [point[play] for point in points], color=color, label=label)
     left.set(xlabel="million passes of training", ylabel="instructions left, of -Oz")
-    for count in range(1, max(BUDGETS) + 1):
-        for number, (policy, found) in enumerate(best_of_groups(sizes, count, ordered).items()):
-            label = policy.replace("`", "") if count == 1 else None
-            right.plot([count], [found.final], ".", color=f"C{number}", label=label)
+    found = {count: best_of_groups(sizes, count, ordered) for count in range(1, max(BUDGETS) + 1)}
+    for policy in found[1]:
+        counts = [count for count, each in found.items() if policy in each]
+        shares = [found[count][policy].final for count in counts]
+        right.plot(counts, shares, ".-", label=policy.replace("`", ""))
     right.set(xlabel="episodes", xscale="log")
     for axes in (left, right):
         axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
         axes.grid(alpha=0.3)
-        axes.legend(fontsize="small")
+        axes.legend(fontsize="x-small")
     figure.savefig(path, metadata={"Date": None})
 
 

@@ -7,9 +7,12 @@ import numpy as np
 import pytest
 
 import compiler_gym
+from benchmarks import budget_report
 from benchmarks.zero_shot import known_states, piece_lists, piece_training, tables, task
 from compiler_gym.tuning.policies.policy import COST, Policy
+from compiler_gym.util.runfiles_path import runfiles_path
 
+RESULTS = runfiles_path("docs/pictures/budgets")
 PROGRAM = "benchmark://kernels-v0/bitops"
 
 
@@ -120,3 +123,12 @@ def test_best_of_groups():
     assert [row.final for row in found["list"].rows] == [2]
     assert [row.final for row in found["drawn"].rows] == [2, 1]
     assert not tables.best_of_groups(sizes, 5, ["list"])
+
+
+def test_the_document_shows_these_numbers(report, tmp_path):
+    for path in RESULTS.iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    page = runfiles_path("docs/guides/learning.md").read_text()
+    for table in report(budget_report.main, tmp_path, "--redraw").split("\n\n"):
+        assert table.strip() in page
+    assert (tmp_path / "budgets.svg").read_text() == (RESULTS / "budgets.svg").read_text()

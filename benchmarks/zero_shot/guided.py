@@ -207,8 +207,8 @@ class Forecast(NamedTuple):
     costs: np.ndarray
 
 
-class Network:
-    """A network that forecasts the effects of passes and pieces.
+class Layers:
+    """The layers of a network.
 
     Args:
         arrays: The mean and the scale of inputs, then weights and biases of each layer.
@@ -218,9 +218,17 @@ class Network:
         self._mean, self._scale, *layers = (np.asarray(each, np.float32) for each in arrays)
         self._layers = [*zip(layers[::2], layers[1::2], strict=True)]
 
+    def normalised(self, inputs: np.ndarray) -> np.ndarray:
+        """Returns inputs in units of their standard deviation."""
+        return normalised(inputs, self._mean, self._scale)
+
+
+class Network(Layers):
+    """A network that forecasts the effects of passes and pieces."""
+
     def __call__(self, inputs: np.ndarray) -> Forecast:
         """Forecasts for inputs float32 [inputs]."""
-        values = normalised(inputs, self._mean, self._scale)
+        values = self.normalised(inputs)
         for weights, biases in self._layers[:-1]:
             values = np.maximum(values @ weights + biases, 0)
         weights, biases = self._layers[-1]

@@ -30,6 +30,12 @@ _USUAL, _IMPOSSIBLE = 5, -1e9
 _LONG_AGO = 12
 
 
+def shares_of(features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Returns Autophase [programs, features] as shares of instructions, and these [programs, 1]."""
+    total = np.maximum(features[:, _TOTAL, None], 1)
+    return features / total, total
+
+
 class KnownStates:
     """The programs that pieces make of other programs, and how to get there.
 
@@ -249,7 +255,7 @@ class Episodes:
         ]
         parts = [
             np.log1p(features) / 10,
-            features / np.maximum(features[:, _TOTAL, None], 1),
+            shares_of(features)[0],
             np.minimum(self._changes[:, None] - self._tried, _LONG_AGO) / _LONG_AGO,
             np.clip(self._growth * 10, -1, 1),
             np.stack(sizes, axis=1),

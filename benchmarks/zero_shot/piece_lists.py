@@ -5,16 +5,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.zero_shot.known_states import LENGTHS, PIECES, Episodes, KnownStates
+from benchmarks.zero_shot.known_states import LENGTHS, PIECES, Episodes, KnownStates, shares_of
 from benchmarks.zero_shot.task import PASSES
-from compiler_gym.envs.llvm.specs import AUTOPHASE_FEATURE_NAMES
-from compiler_gym.tuning.policies.pieces_env import PIECE
+from compiler_gym.tuning.policies.pieces_env import cut
 from compiler_gym.tuning.policies.policy import Policy
 
 PieceList = tuple[int, ...]
 """The numbers of pieces."""
-
-_TOTAL = AUTOPHASE_FEATURE_NAMES.index("TotalInsts")
 
 
 def shipped_list() -> PieceList:
@@ -24,10 +21,7 @@ def shipped_list() -> PieceList:
 
 def coreset_lists() -> list[PieceList]:
     """Returns the sequences of the shipped coreset, cut into pieces."""
-    return [
-        tuple(PIECES.index(each[begin : begin + PIECE]) for begin in range(0, len(each), PIECE))
-        for each in Policy.load("coreset").sequences
-    ]
+    return [tuple(map(PIECES.index, cut(each))) for each in Policy.load("coreset").sequences]
 
 
 def best_lists(known: KnownStates, programs: Sequence[str]) -> list[PieceList]:
@@ -102,5 +96,5 @@ class Portfolio(NamedTuple):
 def features_of(known: KnownStates, programs: Sequence[str]) -> np.ndarray:
     """Returns float [programs, features], shares of Autophase and the logarithm of the size."""
     features = known.features[[known.root(uri) for uri in programs]].astype(float)
-    total = np.maximum(features[:, _TOTAL, None], 1)
-    return np.concatenate([features / total, np.log(total)], axis=1)
+    shares, total = shares_of(features)
+    return np.concatenate([shares, np.log(total)], axis=1)

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from benchmarks.zero_shot.guided import normalised
+from benchmarks.zero_shot.guided import Layers
 from benchmarks.zero_shot.known_states import PIECES, Episodes, KnownStates
 from compiler_gym.util.runfiles_path import runfiles_path
 
@@ -49,20 +49,8 @@ class Step(NamedTuple):
     rewards: np.ndarray
 
 
-class Chooser:
-    """A network that chooses pieces.
-
-    Args:
-        arrays: The mean and the scale of inputs, then weights and biases of each layer.
-    """
-
-    def __init__(self, arrays: Sequence[np.ndarray]):
-        self._mean, self._scale, *layers = (np.asarray(each, np.float32) for each in arrays)
-        self._layers = [*zip(layers[::2], layers[1::2], strict=True)]
-
-    def normalised(self, inputs: np.ndarray) -> np.ndarray:
-        """Returns inputs in units of their standard deviation."""
-        return normalised(inputs, self._mean, self._scale)
+class Chooser(Layers):
+    """A network that chooses pieces."""
 
     def __call__(self, inputs: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Returns the logarithms of the probabilities of pieces, and the expected rewards."""

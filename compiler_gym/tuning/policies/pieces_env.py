@@ -1,5 +1,7 @@
 """The environment whose actions are pieces of good sequences."""
 
+from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 from compiler_gym.envs import CompilerEnv
@@ -11,17 +13,17 @@ PIECE = 5
 """The maximum number of passes of a piece."""
 
 
+def cut(sequence: Sequence[str]) -> list[tuple[str, ...]]:
+    """Returns a sequence as pieces of at most five passes."""
+    return [tuple(sequence[begin : begin + PIECE]) for begin in range(0, len(sequence), PIECE)]
+
+
 def pieces() -> list[tuple[str, ...]]:
     """Returns the sequences of the shipped coreset, cut into pieces of at most five passes.
 
     The first nine in this order are the shipped policy ``sequence``.
     """
-    cut = [
-        each[begin : begin + PIECE]
-        for each in Policy.load("coreset").sequences
-        for begin in range(0, len(each), PIECE)
-    ]
-    return [*dict.fromkeys(cut)]
+    return [*dict.fromkeys(chain.from_iterable(map(cut, Policy.load("coreset").sequences)))]
 
 
 def make_pieces_env(**kwargs: Any) -> CompilerEnv:

@@ -49,6 +49,8 @@ app = typer.Typer(add_completion=False, no_args_is_help=True)
 
 _Output = Annotated[Path, typer.Option("--output", "-o", help="A folder.")]
 _Seed = Annotated[int, typer.Option(help="Of all that is random.")]
+_Files = Annotated[int, typer.Option(min=1, help="The most files of a package.")]
+_Largest = Annotated[int, typer.Option(help="The most IR instructions of a program.")]
 _Jobs = Annotated[
     int | None,
     typer.Option(
@@ -78,8 +80,8 @@ def pieces(
     programs: Annotated[
         int, typer.Option(min=1, help="How many to look at: kernels and files of opensource-v0.")
     ] = 200,
-    files: Annotated[int, typer.Option(min=1, help="The most files of a package.")] = 20,
-    largest: Annotated[int, typer.Option(help="The most IR instructions of a program.")] = 4000,
+    files: _Files = 20,
+    largest: _Largest = 4000,
     candidates: Annotated[int, typer.Option(min=1, help="First pieces to compare.")] = 48,
     rounds: Annotated[
         int, typer.Option(help="How often a new piece is changed; the first twice as often.")
@@ -128,8 +130,8 @@ def search_pieces(
     programs: Annotated[
         int, typer.Option(min=1, help="How many to look at: kernels and files of opensource-v1.")
     ] = 130,
-    files: Annotated[int, typer.Option(min=1, help="The most files of a package.")] = 3,
-    largest: Annotated[int, typer.Option(help="The most IR instructions of a program.")] = 2500,
+    files: _Files = 3,
+    largest: _Largest = 2500,
     candidates: Annotated[int, typer.Option(min=1, help="New pieces to compare.")] = 240,
     rounds: Annotated[int, typer.Option(help="How often a new piece is changed.")] = 2,
     seed: _Seed = 0,
@@ -186,7 +188,7 @@ def sequences(
         int, typer.Option(min=1, help="How many of csmith, and of real software, beside kernels.")
     ] = 25,
     more: Annotated[int, typer.Option(min=1, help="The same for the network.")] = 300,
-    largest: Annotated[int, typer.Option(help="The most IR instructions of a program.")] = 6000,
+    largest: _Largest = 6000,
     tries: Annotated[int, typer.Option(help="Of sequences, for each program.")] = 300,
     refinements: Annotated[int, typer.Option(help="Changes tried of the best sequence.")] = 1200,
     seed: _Seed = 0,

@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "compiler_gym/service/proto/compiler_gym_service.pb.h"
 #include "compiler_gym/service/runtime/wire/Channel.h"
 #include "tests/Statuses.h"
+#include "tests/service/runtime/FilesInFlight.h"
 
 namespace compiler_gym::runtime {
 namespace {
@@ -146,6 +148,30 @@ TEST_F(ChannelTest, PairWithoutFreeDescriptors) {
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
   EXPECT_THAT(status, IsError(StatusCode::RESOURCE_EXHAUSTED, "Cannot make a socket"));
   EXPECT_FALSE(first.isOpen());
+}
+
+TEST_F(ChannelTest, NoRoomForDescriptors) {
+  dropPrivilegesOfSockets();
+  std::optional<FilesInFlight> others(2);
+  rlimit before = {};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none = {0, before.rlim_max};
+  const int socket = left_.socket().get();
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  const Status refused = left_.send(1, "refused", soon(), {}, {socket});
+  const Status alone = left_.send(2, "alone", soon());
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  others.reset();
+  const Status sent = left_.send(3, "sent", soon(), {}, {socket});
+  EXPECT_THAT(refused, IsError(StatusCode::RESOURCE_EXHAUSTED, "raise the limit of open files"));
+  EXPECT_THAT(alone, IsOk());
+  EXPECT_THAT(sent, IsOk());
+  // The one that was refused has left nothing in the socket.
+  ASSERT_THAT(right_.receive(&frame_, soon()), IsOk());
+  EXPECT_EQ(frame_.payload, "alone");
+  ASSERT_THAT(right_.receive(&frame_, soon()), IsOk());
+  EXPECT_EQ(frame_.payload, "sent");
+  EXPECT_EQ(frame_.descriptors.size(), 1u);
 }
 
 TEST_F(ChannelTest, DescriptorsTravelAlong) {

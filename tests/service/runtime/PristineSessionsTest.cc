@@ -7,10 +7,12 @@
 #include <chrono>
 #include <cstdio>
 #include <future>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include "tests/service/runtime/FilesInFlight.h"
 #include "tests/service/runtime/ToyServiceFixture.h"
 #include "tests/service/runtime/ToySession.h"
 
@@ -112,19 +114,47 @@ TEST_F(IsolatedServiceTest, PristineSessionsAreLimitedInNumber) {
   EXPECT_TRUE(eventually([this] { return sessionProcesses().size() == 3; }));
 }
 
-TEST_F(IsolatedServiceTest, PristineSessionsMakeRoomForOthers) {
+// With a limit of the open files of the service.
+class OpenFilesTest : public IsolatedServiceTest {
+ protected:
+  // Lets the service open `count` more files.
+  void limitOpenFiles(rlim_t count) const {
+    int last = 0;
+    const fs::path files("/proc/" + std::to_string(pid_) + "/fd");
+    for (fs::directory_iterator file(files), end; file != end; ++file) {
+      last = std::max(last, std::stoi(file->path().filename().string()));
+    }
+    rlimit limit = {};
+    ASSERT_EQ(prlimit(pid_, RLIMIT_NOFILE, nullptr, &limit), 0);
+    limit.rlim_cur = static_cast<rlim_t>(last) + count;
+    ASSERT_EQ(prlimit(pid_, RLIMIT_NOFILE, &limit, nullptr), 0);
+  }
+};
+
+TEST_F(OpenFilesTest, FilesOnTheirWayDoNoHarmToSessions) {
+  dropPrivilegesOfSockets();
   start({"--spare_sessions=0"});
   const int64_t first = client().startOn("first");
   EXPECT_EQ(client().textOf(first), "first");
-  int last = 0;
-  const fs::path files("/proc/" + std::to_string(pid_) + "/fd");
-  for (fs::directory_iterator file(files), end; file != end; ++file) {
-    last = std::max(last, std::stoi(file->path().filename().string()));
-  }
-  rlimit limit = {};
-  ASSERT_EQ(prlimit(pid_, RLIMIT_NOFILE, nullptr, &limit), 0);
-  limit.rlim_cur = static_cast<rlim_t>(last) + 40;
-  ASSERT_EQ(prlimit(pid_, RLIMIT_NOFILE, &limit, nullptr), 0);
+  limitOpenFiles(40);
+  std::optional<FilesInFlight> others(400);
+  const auto noRoom =
+      IsError(StatusCode::RESOURCE_EXHAUSTED, "raise the limit of open files (ulimit -n)");
+  EXPECT_THAT(client().start(makeBenchmark("other", "other")).status, noRoom);
+  const auto forked = client().fork(first);
+  ASSERT_THAT(forked.status, IsOk());
+  EXPECT_THAT(client().step(forked.reply.session_id(), {}).status, noRoom);
+  EXPECT_EQ(client().textOf(first), "first");
+  others.reset();
+  EXPECT_EQ(client().textOf(client().startOn("other")), "other");
+  EXPECT_EQ(client().textOf(client().fork(first).reply.session_id()), "first");
+}
+
+TEST_F(OpenFilesTest, PristineSessionsMakeRoomForOthers) {
+  start({"--spare_sessions=0"});
+  const int64_t first = client().startOn("first");
+  EXPECT_EQ(client().textOf(first), "first");
+  limitOpenFiles(40);
   for (int i = 0; i < 40; ++i) {
     const auto started = client().start(makeBenchmark("uri" + std::to_string(i), "text"));
     ASSERT_THAT(started.status, IsOk());

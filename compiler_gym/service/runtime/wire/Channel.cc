@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <system_error>
+#include <thread>
 
 #include "compiler_gym/util/GrpcStatusMacros.h"
 
@@ -23,6 +24,8 @@ constexpr size_t kMaxDescriptors = 4;
 constexpr size_t kMaxErrorTextBytes = 64 * 1024;
 // A frame's memory grows as data arrives, so that a header alone cannot make it large.
 constexpr size_t kPieceBytes = 1024 * 1024;
+// Descriptors of others are on their way for microseconds, unless their receiver is busy.
+constexpr std::chrono::milliseconds kRoomTimeout(500);
 
 struct Header {
   uint32_t size;
@@ -41,6 +44,12 @@ Status failure(const char* what) {
   if (number == ECONNRESET || number == EPIPE) return closedByPeer();
   return Status(StatusCode::UNAVAILABLE,
                 std::string(what) + ": " + std::generic_category().message(number));
+}
+
+Status noRoomForDescriptors() {
+  return Status(StatusCode::RESOURCE_EXHAUSTED,
+                "Cannot send files to a process: " + std::generic_category().message(ETOOMANYREFS) +
+                    kRoomForFilesHint);
 }
 
 // Waits until the socket is ready for `events`.
@@ -93,10 +102,9 @@ struct Ancillary {
 Status Channel::pair(FileDescriptor* first, FileDescriptor* second) {
   std::array<int, 2> ends;
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
-    return Status(StatusCode::RESOURCE_EXHAUSTED,
-                  "Cannot make a socket: " + std::generic_category().message(errno) +
-                      ". End sessions that are not needed any more, or raise the limit of open "
-                      "files (ulimit -n) of the service");
+    return Status(
+        StatusCode::RESOURCE_EXHAUSTED,
+        "Cannot make a socket: " + std::generic_category().message(errno) + kRoomForFilesHint);
   }
   *first = FileDescriptor(ends[0]);
   *second = FileDescriptor(ends[1]);
@@ -118,11 +126,17 @@ Status Channel::send(uint16_t code, std::string_view payload, Deadline deadline,
   Ancillary ancillary;
   if (!descriptors.empty()) ancillary.put(descriptors, &message);
 
+  const Deadline roomDeadline = std::min(deadline, Clock::now() + kRoomTimeout);
   size_t left = sizeof(header) + payload.size();
   while (left > 0) {
     const ssize_t sent = sendmsg(socket_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent < 0) {
       if (errno == EINTR) continue;
+      if (errno == ETOOMANYREFS) {
+        if (Clock::now() >= roomDeadline) return noRoomForDescriptors();
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        continue;
+      }
       if (errno != EAGAIN) return failure("send");
       RETURN_IF_ERROR(wait(socket_.get(), POLLOUT, deadline));
       continue;

@@ -43,7 +43,7 @@ enum class Method : uint16_t {
   // To the fork server: end all processes, then yourself. There is no reply.
   kQuit = 102,
   // To a worker: copy yourself. Descriptors as of kSpawn, and a socket on which the copy is to
-  // serve Step, too. There is no reply.
+  // serve Step, too. Without descriptors, an announced copy is not made. There is no reply.
   kFork = 103,
   // To a worker: CompilationSession::saveReproducer(). Payload: a ListEvent of the action and the
   // directory. The reply is empty.
@@ -82,6 +82,11 @@ struct Frame {
   Method method() const { return static_cast<Method>(code); }
 };
 
+// What a user can do if there is no room for more open files or for descriptors on their way.
+constexpr char kRoomForFilesHint[] =
+    ". End sessions that are not needed any more, or raise the limit of open files (ulimit -n) of "
+    "the service";
+
 // One end of a socket that carries frames. To be used by one thread at a time for each direction.
 //
 // Methods fail with UNAVAILABLE when the other side has closed the socket, DEADLINE_EXCEEDED when
@@ -97,6 +102,9 @@ class Channel {
   // Two connected ends. RESOURCE_EXHAUSTED if the process may not open more files.
   static grpc::Status pair(util::FileDescriptor* first, util::FileDescriptor* second);
 
+  // Linux limits the descriptors that are on their way between all processes of a user (unix(7),
+  // ETOOMANYREFS). With RESOURCE_EXHAUSTED for lack of room for `descriptors`, nothing was sent,
+  // and the socket is as good as before.
   grpc::Status send(uint16_t code, std::string_view payload, Deadline deadline,
                     std::chrono::microseconds timeout = {},
                     const std::vector<int>& descriptors = {});

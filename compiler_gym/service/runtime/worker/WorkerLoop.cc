@@ -91,8 +91,11 @@ void WorkerLoop::reportReady() {
   }
   // The session may have been ended already. This process still makes the copies that were promised
   // before, and ends after the last request.
-  control_.send(static_cast<uint16_t>(Method::kReady), payload, Clock::now() + kReplyTimeout, {},
-                {pidfd.get()});
+  const Status sent = control_.send(static_cast<uint16_t>(Method::kReady), payload,
+                                    Clock::now() + kReplyTimeout, {}, {pidfd.get()});
+  if (sent.error_code() != StatusCode::RESOURCE_EXHAUSTED) return;
+  record_->setEndReason(EndReason::kNotForked, ETOOMANYREFS);
+  std::_Exit(EXIT_FAILURE);
 }
 
 void WorkerLoop::tellOfCommands() {

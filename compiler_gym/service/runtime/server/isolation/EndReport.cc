@@ -2,6 +2,7 @@
 
 #include <sys/wait.h>
 
+#include <cerrno>
 #include <cmath>
 #include <csignal>
 #include <cstring>
@@ -101,7 +102,8 @@ EndReport reportEnd(const WorkerRecord& record, const EndFacts& facts) {
     case EndReason::kNotForked:
       return withStatus(StatusCode::RESOURCE_EXHAUSTED,
                         "Cannot make a process for the session: " +
-                            std::generic_category().message(static_cast<int>(record.limit())));
+                            std::generic_category().message(static_cast<int>(record.limit())) +
+                            (record.limit() == ETOOMANYREFS ? kRoomForFilesHint : ""));
     case EndReason::kNoPidfd:
       return withStatus(
           StatusCode::RESOURCE_EXHAUSTED,

@@ -112,7 +112,7 @@ Status ForkServerProcess::spawn(int control, int record) {
   const std::lock_guard lock(sendMutex_);
   const Status status = channel_.send(static_cast<uint16_t>(Method::kSpawn), "",
                                       Clock::now() + kSendTimeout, {}, {control, record});
-  if (status.ok()) return status;
+  if (status.ok() || status.error_code() == StatusCode::RESOURCE_EXHAUSTED) return status;
   return Status(StatusCode::UNAVAILABLE, "The fork server has ended: restart the service");
 }
 

@@ -53,7 +53,8 @@ class ForkServerProcess {
   const ServiceDescription& description() const { return description_; }
   int pid() const { return pid_; }
 
-  // Starts a worker with this control socket and record.
+  // Starts a worker with this control socket and record. RESOURCE_EXHAUSTED if there is no room to
+  // send them, UNAVAILABLE if the fork server has ended.
   grpc::Status spawn(int control, int record);
 
   // Returns how the worker `pid` has ended. Waits for its end.

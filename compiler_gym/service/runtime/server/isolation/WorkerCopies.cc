@@ -1,7 +1,9 @@
 #include "compiler_gym/service/runtime/server/isolation/WorkerCopies.h"
 
+#include <cerrno>
 #include <chrono>
 #include <utility>
+#include <vector>
 
 #include "compiler_gym/service/runtime/server/isolation/Worker.h"
 #include "compiler_gym/util/GrpcStatusMacros.h"
@@ -9,6 +11,7 @@
 namespace compiler_gym::runtime {
 
 using grpc::Status;
+using grpc::StatusCode;
 
 namespace {
 
@@ -88,9 +91,16 @@ Status WorkerCopies::order(std::shared_ptr<Worker>* copy, Sockets* sockets) {
 }
 
 void WorkerCopies::send(const Worker& copy, const Sockets& sockets) {
-  const Status status = original_.control_.send(
-      static_cast<uint16_t>(Method::kFork), "", Clock::now() + kSendTimeout, {},
-      {sockets.control.get(), copy.record_->memory(), sockets.direct.get()});
+  const auto sendOrder = [this](const std::vector<int>& descriptors) {
+    return original_.control_.send(static_cast<uint16_t>(Method::kFork), "",
+                                   Clock::now() + kSendTimeout, {}, descriptors);
+  };
+  Status status = sendOrder({sockets.control.get(), copy.record_->memory(), sockets.direct.get()});
+  if (status.error_code() == StatusCode::RESOURCE_EXHAUSTED) {
+    // The original still waits for an order.
+    copy.record_->setEndReason(EndReason::kNotForked, ETOOMANYREFS);
+    status = sendOrder({});
+  }
   if (!status.ok()) original_.die();
 }
 

@@ -13,14 +13,16 @@ With ``G`` for the permitted growth of a frame, an object file keeps the promise
 - **cycles stay small**: the same for the frames of functions that call each other in a cycle.
 
 The code of functions that users exclude stays the same. Frames are those of
-``-fstack-size-section``. Calls and jumps are those of the disassembled code.
+``-fstack-size-section``. Calls and jumps are those of the disassembled code. Code that LLVM
+outlines is part of the functions that enter it: its own names are numbers, which mean other code in
+another object file.
 """
 
 import re
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -35,6 +37,7 @@ STACK_OPTIONS = ("-fstack-size-section",)
 
 _SECONDS = 3600
 _OUTSIDE = "*"
+_OUTLINED = "OUTLINED_FUNCTION_"
 _RETURN_ADDRESS = {"x86_64": 8, "i386": 4}
 _PREFIXES = ("notrack", "bnd", "data16", "rex64", "rep", "repz")
 _ARM_CONDITION = re.compile("(?:eq|ne|hs|cs|lo|cc|mi|pl|vs|vc|hi|ls|ge|lt|gt|le)$")
@@ -296,7 +299,52 @@ def read_stack(path: Path, kept: Iterable[str] = ()) -> Stack | None:
     for name in image.functions:
         calls[name], jumps[name] = _edges(name, image.assembly.get(name, []), read, image.functions)
     code = {name: [each.text for each in image.assembly.get(name, ())] for name in kept}
-    return Stack(image.frames, calls, jumps, _RETURN_ADDRESS.get(image.arch, 0), code)
+    found = Stack(image.frames, calls, jumps, _RETURN_ADDRESS.get(image.arch, 0), code)
+    return without_outlined(found)
+
+
+def without_outlined(stack: Stack) -> Stack:
+    """Returns a stack where outlined code is part of the functions that enter it."""
+    entered = {name: _with_outlined(stack, name) for name in stack.calls if not _is_outlined(name)}
+    frames = {
+        name: size + entered[name].frame if name in entered else size
+        for name, size in stack.frames.items()
+        if not _is_outlined(name)
+    }
+    calls, jumps = (
+        {name: getattr(each, kind) for name, each in entered.items()} for kind in ("calls", "jumps")
+    )
+    return replace(stack, frames=frames, calls=calls, jumps=jumps)
+
+
+def _is_outlined(name: str) -> bool:
+    return name.startswith(_OUTLINED)
+
+
+@dataclass
+class _Entered:
+    """The edges of a function with those of outlined code, and the bytes that such code pushes."""
+
+    calls: Counter[str] = field(default_factory=Counter)
+    jumps: Counter[str] = field(default_factory=Counter)
+    frame: int = 0
+
+
+def _with_outlined(stack: Stack, name: str) -> _Entered:
+    found = _Entered()
+    for edges, is_call in ((stack.calls, True), (stack.jumps, False)):
+        for other, count in edges[name].items():
+            if other not in stack.calls or not _is_outlined(other):
+                (found.calls if is_call else found.jumps)[other] += count
+                continue
+            inner = _with_outlined(stack, other)
+            # What called code jumps to comes back to its caller.
+            for kind, into in ((inner.calls, True), (inner.jumps, is_call)):
+                for each, times in kind.items():
+                    (found.calls if into else found.jumps)[each] += times * count
+            pushed = stack.return_address if is_call else 0
+            found.frame = max(found.frame, inner.frame + pushed + stack.frames.get(other, 0))
+    return found
 
 
 def _edges(
@@ -346,11 +394,12 @@ def _read_arm(name: str, operands: Sequence[str]) -> tuple[bool, str] | None:
 
 
 def _read_riscv(name: str, operands: Sequence[str]) -> tuple[bool, str] | None:
-    if name == "auipc" and operands[0] in ("ra,", "t1,") and "#" in operands:
-        return operands[0] == "ra,", operands[-1]
+    # Outlined code has its return address in t0, where LLVM has none of other code.
+    if name == "auipc" and operands[0] in ("ra,", "t0,", "t1,") and "#" in operands:
+        return operands[0] != "t1,", operands[-1]
     if name in ("jal", "j"):
         return name == "jal", operands[-1]
-    if name in ("jalr", "jr") and operands[0] not in ("ra", "t1"):
+    if name in ("jalr", "jr") and operands[0] not in ("ra", "t0", "t0,", "t1"):
         return name == "jalr", _OUTSIDE
     return None
 

@@ -1,17 +1,26 @@
 """The stack that functions use."""
 
 import subprocess
+from collections import Counter
 from dataclasses import replace
 
 import pytest
 
+from compiler_gym.tuning.changes.targets import TARGETS
 from compiler_gym.tuning.size.compilation import NO_CHANGE, Change
 from compiler_gym.tuning.size.inlining import Inlining, list_call_sites
 from compiler_gym.tuning.size.moves import list_functions
 from compiler_gym.tuning.size.object_file import StackUse, stack_use
 from compiler_gym.tuning.size.optimizer import Optimizer
 from compiler_gym.tuning.size.ranking import shipped_ranking
-from compiler_gym.tuning.size.stack import STACK_OPTIONS, Broken, broken_promises, read_stack
+from compiler_gym.tuning.size.stack import (
+    STACK_OPTIONS,
+    Broken,
+    Stack,
+    broken_promises,
+    read_stack,
+    without_outlined,
+)
 
 SOURCE = """
 void use(char *);
@@ -138,6 +147,60 @@ def test_calls_and_jumps_of_targets(compilation, tmp_path, target):
     assert found.calls["f"] == {"g": 1, "*": 1} and found.calls["h"] == {"g": 1}
     assert found.jumps["k"] == {"h": 1} and not found.calls["k"]
     assert {*found.recursive} <= {"s"} and {*found.frames} >= {"f", "h", "k", "s"}
+
+
+# Code that is large enough for LLVM to outline it, with a call or a jump.
+_BLOCK = "p[0] = n * 77; p[1] = n ^ 345; p[2] = n | 9; p[3] = n - 543; p[4] = n * 99; "
+
+
+def outlining_stack(compilation, tmp_path, target, text):
+    options = (*TARGETS[target].options, "-Oz", "-fno-pic")
+    return stack_of(replace(compilation, options=options), tmp_path, text)
+
+
+@pytest.mark.parametrize("target", ["aarch64", "thumb", "riscv32"])
+def test_outlined_code_is_part_of_the_functions_that_enter_it(compilation, tmp_path, target):
+    text = "void g(int); " + "".join(
+        f"void f{k}(int *p, int n) {{ {_BLOCK} g({k}); {_BLOCK} }}" for k in range(4)
+    )
+    found = outlining_stack(compilation, tmp_path, target, text)
+    assert b"OUTLINED_FUNCTION_0" in (tmp_path / "stack.o").read_bytes()
+    assert {*found.calls} == {*found.jumps} == {*found.frames} == {f"f{k}" for k in range(4)}
+    assert found.calls["f2"] == {"g": 1} and not any(found.jumps.values())
+
+
+@pytest.mark.parametrize("target", ["aarch64", "thumb"])
+def test_numbers_of_outlined_code_mean_nothing(compilation, tmp_path, target):
+    def text(f, h):
+        functions = "".join(
+            f"void {name}{k}(int *p, int n) {{ {body} p[9] = {k}; }}"
+            for name, body in (("f", f), ("h", h))
+            for k in range(4)
+        )
+        return (
+            "void g(char *); __attribute__((noinline)) static void deep(int n) { char a[900]; "
+            f"g(a); a[n] = 1; g(a); }} void e(int); {functions}"
+        )
+
+    # The same name is that of code above a small frame, and then above a large one.
+    texts = (text(_BLOCK + "e(n);", "deep(n);"), text("e(n);", _BLOCK + "deep(n);"))
+    before, after = (outlining_stack(compilation, tmp_path, target, each) for each in texts)
+    assert broken_promises(before, after) == broken_promises(after, before) == []
+
+
+def test_jumps_in_outlined_code_count():
+    def stack(calls, jumps):
+        edges = [{name: Counter(each) for name, each in it.items()} for it in (calls, jumps)]
+        every = {name: Counter() for name in ("f", "OUTLINED_FUNCTION_1")}
+        return without_outlined(Stack({"f": 8}, every | edges[0], every | edges[1], 8))
+
+    jumping = stack({}, {"f": ["OUTLINED_FUNCTION_1"], "OUTLINED_FUNCTION_1": ["g"]})
+    calling = stack({"f": ["OUTLINED_FUNCTION_1"]}, {"OUTLINED_FUNCTION_1": ["g"]})
+    assert jumping == stack({}, {"f": ["g"]})
+    assert calling.calls == {"f": {"g": 1}} and calling.frames == {"f": 16}
+    assert "f calls g, to which it jumped" in [
+        each.why for each in broken_promises(jumping, calling)
+    ]
 
 
 class _NoDecisionsAbout:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.zero_shot.state_features import KINDS, Features
 from benchmarks.zero_shot.task import PASSES
 from compiler_gym.envs.llvm.llvm_env import LlvmEnv
 from compiler_gym.envs.llvm.specs import AUTOPHASE_FEATURE_NAMES
@@ -45,6 +46,7 @@ class KnownStates:
     Args:
         env: The environment.
         path: A file of states to begin with, if it exists. :meth:`save` writes it.
+        seen: The features that a network sees.
 
     Attributes:
         costs: int32 [states], IR instructions.
@@ -52,10 +54,13 @@ class KnownStates:
         compiled: The number of passes that were run since the object was made.
     """
 
-    def __init__(self, env: LlvmEnv, path: Path):
+    def __init__(self, env: LlvmEnv, path: Path, seen: Features = Features.AUTOPHASE):
         self.compiled = 0
         self._env = env
         self._path = path
+        self._seen = seen
+        # float32 [states, n] by kind of features. Those that were not observed yet are NaN.
+        self._vectors: dict[str, np.ndarray] = {}
         self._sessions: OrderedDict[int, LlvmEnv] = OrderedDict()
         self._actions = [[env.action_space[name] for name in piece] for piece in PIECES]
         self._programs: list[str] = []
@@ -73,6 +78,9 @@ class KnownStates:
                 self._count = len(saved["costs"])
                 for name in _ARRAYS:
                     setattr(self, name, saved[name.strip("_")])
+                self._vectors = {
+                    each.value: saved[each.value] for each in KINDS if each.value in saved
+                }
         self._numbers = {
             (int(self._origins[state, 0]), self._hashes[state]): state
             for state in range(self._count)
@@ -85,7 +93,8 @@ class KnownStates:
 
     def save(self) -> None:
         """Writes all states to the file."""
-        arrays = {name.strip("_"): getattr(self, name)[: self._count] for name in _ARRAYS}
+        arrays = {name.strip("_"): getattr(self, name) for name in _ARRAYS} | self._vectors
+        arrays = {name: each[: self._count] for name, each in arrays.items()}
         fresh = self._path.with_suffix(".new.npz")
         np.savez(fresh, programs=np.array(self._programs), **arrays)
         fresh.replace(self._path)
@@ -121,6 +130,25 @@ class KnownStates:
             states = np.flatnonzero(owners == self._origins[self.root(uri), 0])
             found.append(int(states[np.argmin(costs[states])]))
         return found
+
+    def described(self, states: np.ndarray) -> np.ndarray:
+        """Returns float32 [states, n], the features that a network sees."""
+        if self._seen == Features.AUTOPHASE:
+            features = np.maximum(self.features[states], 0).astype(np.float32)
+            return np.concatenate([np.log1p(features) / 10, shares_of(features)[0]], axis=1)
+        vectors = self._vectors.get(self._seen.value)
+        if vectors is None:
+            vectors = np.empty((0, len(self._vector(int(states[0])))), np.float32)
+        if len(vectors) < self._count:
+            more = np.full((len(self.costs) - len(vectors), vectors.shape[1]), np.nan, np.float32)
+            vectors = self._vectors[self._seen.value] = np.concatenate([vectors, more])
+        for state in np.unique(states[np.isnan(vectors[states, 0])]).tolist():
+            vectors[state] = self._vector(state)
+        return vectors[states]
+
+    def _vector(self, state: int) -> np.ndarray:
+        kind = KINDS[self._seen]
+        return kind.vector(self._session(state).observation[kind.space], int(self.costs[state]))
 
     def follow(self, states: np.ndarray, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Plays a piece in each state.
@@ -245,7 +273,6 @@ class Episodes:
     @property
     def inputs(self) -> np.ndarray:
         """float32 [episodes, inputs], all that a network sees."""
-        features = np.maximum(self._known.features[self.states], 0).astype(np.float32)
         cost = np.maximum(self.costs, 1)
         sizes = [
             np.log(cost) / 10,
@@ -254,8 +281,7 @@ class Episodes:
             1 - self.passes_run / self._passes,
         ]
         parts = [
-            np.log1p(features) / 10,
-            shares_of(features)[0],
+            self._known.described(self.states),
             np.minimum(self._changes[:, None] - self._tried, _LONG_AGO) / _LONG_AGO,
             np.clip(self._growth * 10, -1, 1),
             np.stack(sizes, axis=1),

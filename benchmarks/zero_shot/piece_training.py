@@ -2,6 +2,7 @@
 
 import pickle
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -49,18 +50,12 @@ class Step(NamedTuple):
     rewards: np.ndarray
 
 
-class Chooser(Layers):
-    """A network that chooses pieces."""
+class Player(ABC):
+    """Chooses pieces."""
 
+    @abstractmethod
     def __call__(self, inputs: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Returns the logarithms of the probabilities of pieces, and the expected rewards."""
-        values = outputs = self.normalised(inputs)
-        for weights, biases in self._layers:
-            outputs = values @ weights + biases
-            values = np.tanh(outputs)
-        logits = outputs[:, 1:] + offsets
-        logits -= logits.max(axis=1, keepdims=True)
-        return logits - np.log(np.exp(logits).sum(axis=1, keepdims=True)), outputs[:, 0]
 
     def play(self, episodes: Episodes, rng: np.random.Generator | None = None) -> list[Step]:
         """Plays episodes to their end, with drawn pieces; with the likeliest ones without rng."""
@@ -78,6 +73,36 @@ class Chooser(Layers):
         return steps
 
 
+class Chooser(Layers, Player):
+    """A network that chooses pieces."""
+
+    def __call__(self, inputs: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Computes the outputs of the network."""
+        values = outputs = self.normalised(inputs)
+        for weights, biases in self._layers:
+            outputs = values @ weights + biases
+            values = np.tanh(outputs)
+        logits = outputs[:, 1:] + offsets
+        return _log_probabilities(logits), outputs[:, 0]
+
+
+class Ensemble(Player):
+    """Several networks that choose pieces by the mean of their logarithms."""
+
+    def __init__(self, players: Sequence[Player]):
+        self._players = players
+
+    def __call__(self, inputs: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Computes the means over the networks."""
+        logs, values = zip(*(each(inputs, offsets) for each in self._players), strict=True)
+        return _log_probabilities(np.mean(logs, axis=0)), np.mean(values, axis=0)
+
+
+def _log_probabilities(logits: np.ndarray) -> np.ndarray:
+    logits = logits - logits.max(axis=1, keepdims=True)
+    return logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
+
+
 def play_at_random(episodes: Episodes, rng: np.random.Generator) -> None:
     """Plays episodes to their end with pieces that all have the same probability."""
     while (rows := np.flatnonzero(episodes.allowed.any(axis=1))).size:
@@ -86,7 +111,6 @@ def play_at_random(episodes: Episodes, rng: np.random.Generator) -> None:
         episodes.play(rows, np.argmax(np.where(allowed, noise, -1), axis=1))
 
 
-@jax.jit
 @jax.grad
 def _gradient(
     layers: Any, inputs: Any, offsets: Any, chosen: Any, old: Any, advantages: Any, returns: Any
@@ -99,6 +123,16 @@ def _gradient(
     gains = jnp.minimum(ratios * advantages, clipped * advantages)
     entropy = -(jnp.exp(logs) * logs).sum(axis=1)
     return ((values - returns) ** 2 / 2 - gains - _ENTROPY * entropy).mean()
+
+
+_OPTIMISER = optax.chain(optax.clip_by_global_norm(0.5), optax.adam(_RATE))
+
+
+@jax.jit
+def _improved(layers: Any, state: Any, *data: Any) -> Any:
+    """Returns the layers and the state of the optimiser after a step along the gradient."""
+    changes, state = _OPTIMISER.update(_gradient(layers, *data), state)
+    return optax.apply_updates(layers, changes), state
 
 
 class PieceLearner:
@@ -130,7 +164,6 @@ class PieceLearner:
         self._rng = np.random.default_rng(seed)
         self._scaling: list[np.ndarray] = []
         self._layers: list[Any] = []
-        self._optimiser = optax.chain(optax.clip_by_global_norm(0.5), optax.adam(_RATE))
         self._state: Any = None
         if path.exists():
             vars(self).update(pickle.loads(path.read_bytes()))
@@ -168,9 +201,8 @@ class PieceLearner:
         whole = len(chosen) // batch * batch
         for _ in range(_EPOCHS):
             for rows in self._rng.permutation(len(chosen))[:whole].reshape(-1, batch):
-                slopes = _gradient(self._layers, *(each[rows] for each in data))
-                changes, self._state = self._optimiser.update(slopes, self._state)
-                self._layers = optax.apply_updates(self._layers, changes)
+                batch_data = (each[rows] for each in data)
+                self._layers, self._state = _improved(self._layers, self._state, *batch_data)
 
     def _begin(self) -> None:
         """Makes a network that adds nearly nothing to the offsets."""
@@ -182,7 +214,7 @@ class PieceLearner:
             (self._rng.normal(scale=scale, size=each), np.zeros(each[1]))
             for each, scale in zip(sizes, (0.1, 0.1, 0.01), strict=True)
         ]
-        self._state = self._optimiser.init(self._layers)
+        self._state = _OPTIMISER.init(self._layers)
         seen = np.concatenate([step.inputs for step in self._play()[1]])
         self._scaling = [seen.mean(axis=0), seen.std(axis=0) + 1e-3]
 

@@ -1,6 +1,7 @@
 """Tables and the picture of results."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -148,7 +149,7 @@ def budgets_to_markdown(sizes: Sizes, fixed: Sequence[str], ordered: Collection[
     """
     found = {count: best_of_groups(sizes, count, ordered) for count in BUDGETS}
     names = list(found[1])
-    titles = ["one episode", *(f"best of {count}" for count in BUDGETS[1:])]
+    titles = _budget_titles()
     lines = [_row(["", *titles]), _row(["---", *["---:"] * len(titles)])]
     for policy in names:
         lines.append(_row([policy, *(_share(found[count].get(policy)) for count in BUDGETS)]))
@@ -159,6 +160,48 @@ def budgets_to_markdown(sizes: Sizes, fixed: Sequence[str], ordered: Collection[
         cells = (_ratio(found[count], policy, other) for count, other in pairs)
         lines.append(_row([policy, *cells]))
     return "\n".join(lines) + "\n"
+
+
+LIKELIEST = ", likeliest"
+"""The end of the names of policies that have one episode of each seed."""
+
+
+def seeds_to_markdown(sizes: Sizes, fixed: str, ordered: Collection[str], episodes: int) -> str:
+    """Returns a table of policies that were trained with several seeds, beside a fixed one.
+
+    Args:
+        sizes: The sizes after each episode.
+        fixed: The policy to compare with.
+        ordered: Policies that have an order of their own.
+        episodes: The number of episodes of each seed.
+    """
+    found = {count: best_of_groups(sizes, count, ordered) for count in BUDGETS}
+    heads = ["seeds", *(f"{title}, beside {fixed}" for title in _budget_titles())]
+    lines = [_row(["interval by seeds", *heads]), _row(["---", *["---:"] * len(heads)])]
+    for policy, one in found[1].items():
+        each_seed = 1 if policy.endswith(LIKELIEST) else episodes
+        seeds = len({row.seed for row in one.rows}) // each_seed
+        if policy not in ordered and seeds > 1:
+            cells = (
+                _by_seed(found[count][policy], found[count][fixed], each_seed // count)
+                for count in BUDGETS
+                if count <= each_seed
+            )
+            lines.append(_row([policy, str(seeds), *cells, *[""] * (each_seed == 1) * 2]))
+    return "\n".join(lines) + "\n" if len(lines) > 2 else ""
+
+
+def _by_seed(evaluation: Evaluation, fixed: Evaluation, groups: int) -> str:
+    """Returns the ratio to a fixed policy, with its interval over seeds of so many groups."""
+    rows = tuple(replace(row, seed=row.seed // groups) for row in evaluation.rows)
+    ends = replace(evaluation, rows=rows).interval()
+    assert ends is not None
+    low, high = (end / fixed.final for end in ends)
+    return _with_ends(evaluation.final / fixed.final, (low, high))
+
+
+def _budget_titles() -> list[str]:
+    return ["one episode", *(f"best of {count}" for count in BUDGETS[1:])]
 
 
 BUDGETS = (1, 5, 25)
@@ -186,13 +229,15 @@ def _with_ends(value: float, ends: tuple[float, float] | None) -> str:
     return f"{value:.1%} ({ends[0]:.1%} to {ends[1]:.1%})" if ends else f"{value:.1%}"
 
 
-def draw_budgets(
-    curve: Sequence[Mapping[str, float]], sizes: Sizes, ordered: Collection[str], path: Path
-) -> None:
-    """Draws the learning curve, and the best of 1 to 25 episodes of each policy.
+Curves = dict[tuple[str, int], list[dict[str, float]]]
+"""The points of the learning curve of each policy and seed."""
+
+
+def draw_budgets(curves: Curves, sizes: Sizes, ordered: Collection[str], path: Path) -> None:
+    """Draws learning curves of drawn episodes, and the best of 1 to 25 episodes of each policy.
 
     Args:
-        curve: Points of the learning curve.
+        curves: The learning curves.
         sizes: The sizes after each episode.
         ordered: Policies that have an order of their own.
         path: The picture to write.
@@ -201,12 +246,15 @@ def draw_budgets(
 
     figure = _new_figure(3.4)
     left, right = figure.subplots(1, 2, sharey=True)
-    for seed in sorted({point["seed"] for point in curve}):
-        points = [point for point in curve if point["seed"] == seed]
-        passes = [point["passes"] / 1e6 for point in points]
-        for play, color in (("likeliest", "C0"), ("drawn", "C1")):
-            label = f"PPO, {play}" if seed == 0 else None
-            left.plot(passes, [point[play] for point in points], color=color, label=label)
+    titles = list(dict.fromkeys(title for title, _ in curves))
+    for (title, seed), points in curves.items():
+        left.plot(
+            [point["passes"] / 1e6 for point in points],
+            [point["drawn"] for point in points],
+            color=f"C{titles.index(title)}",
+            linewidth=0.8,
+            label=title if seed == 0 else None,
+        )
     left.set(xlabel="million passes of training", ylabel="instructions left, of -Oz")
     found = {count: best_of_groups(sizes, count, ordered) for count in range(1, max(BUDGETS) + 1)}
     for policy in found[1]:

@@ -123,13 +123,18 @@ def relocation_entries(data: bytes, relocations: Section) -> Iterator[tuple[int,
     return layout.iter_unpack(data[relocations.offset : relocations.offset + relocations.size])
 
 
+def symbol_of(data: bytes, info: int) -> int:
+    """Returns the number of the symbol of a relocation, of all but those of MIPS."""
+    return info >> _SYMBOL_BIT[data[4]]
+
+
 def relocation_targets(
     data: bytes, relocations: Section, start: int, symbols: list[Symbol]
 ) -> Iterator[tuple[int, Place]]:
     """Yields the places to which relocations of a section refer, by their offset in it."""
-    width, order = data[4], byte_order(data)
+    order = byte_order(data)
     for offset, info, *addends in relocation_entries(data, relocations):
-        number = info >> _SYMBOL_BIT[width]
+        number = symbol_of(data, info)
         if number < len(symbols):  # MIPS has another format.
             added = addends or struct.unpack_from(order + "i", data, start + offset)
             symbol = symbols[number]

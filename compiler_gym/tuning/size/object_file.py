@@ -42,6 +42,7 @@ from compiler_gym.tuning.size.elf_reader import (
     section_names,
     text_at,
 )
+from compiler_gym.tuning.size.outlined import outlined_bytes
 from compiler_gym.util import llvm_tools
 from compiler_gym.util.commands import CommandError, run_command
 from compiler_gym.util.started_programs import run_started
@@ -89,6 +90,7 @@ class ObjectFile:
             counted.
         shared: What other object files may have, too, by the signature of the group.
         exported: The weak symbols that a shared library of this object file exports.
+        outlined: Bytes of outlined code by the symbols of the functions that enter it.
     """
 
     text: int
@@ -100,6 +102,7 @@ class ObjectFile:
     unwinding: Mapping[str, int] = field(default_factory=dict)
     shared: Mapping[str, Shared] = field(default_factory=dict)
     exported: frozenset[str] = frozenset()
+    outlined: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def instruction_count(self) -> int | None:
@@ -172,6 +175,7 @@ def _read(data: bytes) -> ObjectFile:
             for each in symbols
             if each.binding == WEAK and each.section and each.visibility in (DEFAULT, PROTECTED)
         ),
+        outlined=outlined_bytes(data, sections, symbols, functions),
     )
 
 

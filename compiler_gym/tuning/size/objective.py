@@ -157,7 +157,9 @@ class Objective(str, Enum):
     def with_unwinding(
         self, found: ObjectFile, baseline: ObjectFile | None = None
     ) -> Mapping[str, int]:
-        """Returns the size of each function, with its part of ``.eh_frame`` if that counts.
+        """Returns the size of each function, with its parts of outlined code and ``.eh_frame``.
+
+        The latter is only a part if it counts.
 
         Args:
             found: The object file.
@@ -168,6 +170,8 @@ class Objective(str, Enum):
             ValueError: If the objective needs instructions that have not been counted.
         """
         sizes = self.of_functions(found)
+        if found.outlined and self is not Objective.INSTRUCTIONS:
+            sizes = {name: size + found.outlined.get(name, 0) for name, size in sizes.items()}
         if self not in (Objective.INSTRUCTIONS, Objective.TEXT):
             sizes = {name: size + found.unwinding.get(name, 0) for name, size in sizes.items()}
         if baseline is None or self.is_linked:

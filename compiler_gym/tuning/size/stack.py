@@ -29,6 +29,7 @@ from pathlib import Path
 from compiler_gym.tuning.size.compilation import NO_CHANGE, Change
 from compiler_gym.tuning.size.evaluator import Evaluator
 from compiler_gym.tuning.size.image import Instruction, read_image
+from compiler_gym.tuning.size.outlined import OUTLINED
 from compiler_gym.tuning.size.safety import MAX_STACK_GROWTH
 from compiler_gym.util.started_programs import run_started
 
@@ -37,7 +38,6 @@ STACK_OPTIONS = ("-fstack-size-section",)
 
 _SECONDS = 3600
 _OUTSIDE = "*"
-_OUTLINED = "OUTLINED_FUNCTION_"
 _RETURN_ADDRESS = {"x86_64": 8, "i386": 4}
 _PREFIXES = ("notrack", "bnd", "data16", "rex64", "rep", "repz")
 _ARM_CONDITION = re.compile("(?:eq|ne|hs|cs|lo|cc|mi|pl|vs|vc|hi|ls|ge|lt|gt|le)$")
@@ -318,7 +318,7 @@ def without_outlined(stack: Stack) -> Stack:
 
 
 def _is_outlined(name: str) -> bool:
-    return name.startswith(_OUTLINED)
+    return name.startswith(OUTLINED)
 
 
 @dataclass

@@ -314,12 +314,13 @@ def optimize(
         if code := optimize_project(Path(programs[0]), folder, settings, ray, as_json):
             raise typer.Exit(code)
         return
+    others = [each for each in (script, html) if each is not None]
     if whole_program:
-        merged = merged_input(programs, output, script, settings, keep or ["main"])
+        merged = merged_input(programs, output, others, settings, keep or ["main"])
         settings = replace(settings, options=tuple(options_of_bitcode(settings.options)))
         inputs = [merged]
     else:
-        inputs = named_inputs(programs, output, script, settings)
+        inputs = named_inputs(programs, output, others, settings)
     if is_for_speed:
         code = make_fast(inputs, settings, run, script, as_json)
     else:
@@ -403,9 +404,5 @@ def _check_html(html: Path | None, count: int, goal: str, whole_program: bool) -
             "--html is for one program, got several: optimize them one by one, or try "
             "--whole-program."
         )
-    if not html.parent.is_dir():
-        raise FileNotFoundError(f"There is no folder {html.parent}")
-    if html.is_dir():
-        raise IsADirectoryError(f"{html} is a folder: name the file, as --html {html}/x.html")
     for tool in REQUIRED_TOOLS:
         tool_path(tool)  # Fail before the search, not after it.

@@ -1,5 +1,6 @@
 """The programs of ``compiler-gym optimize``: one, several, or the parts of one."""
 
+import os
 import shutil
 import sys
 import tempfile
@@ -35,6 +36,7 @@ from compiler_gym.tuning.size.objective import Objective
 from compiler_gym.tuning.size.product import write_script
 from compiler_gym.tuning.speed.workload import SlowdownLimit
 from compiler_gym.util import llvm_tools
+from compiler_gym.util.filesystem import check_replaceable
 from compiler_gym.util.interrupts import INTERRUPTED
 from compiler_gym.util.shell_format import plural
 
@@ -59,15 +61,26 @@ class Failed:
 
 
 def named_inputs(
-    names: list[str], output: Path | None, script: Path | None, settings: Settings
+    names: list[str], output: Path | None, others: Sequence[Path], settings: Settings
 ) -> list[tuple[Input, Path]]:
-    """Returns the programs of a command line, each with its object file."""
+    """Returns the programs of a command line, each with its object file.
+
+    Args:
+        names: The names of the programs.
+        output: The object file of one program, or the folder of several ones.
+        others: The other files that will be written.
+        settings: The settings.
+
+    Raises:
+        OSError: If a file to write has no folder, or is no ordinary file.
+        typer.BadParameter: If files to write are programs, or have the same path.
+    """
     if len(names) > 1 and output is not None:
         output.mkdir(parents=True, exist_ok=True)
     elif output is not None and output.is_dir():
         raise IsADirectoryError(f"{output} is a folder: name the object file, as -o {output}/x.o")
     folder = Path() if output is None else output if len(names) > 1 else output.parent
-    for path in (folder, *([script.parent] if script else [])):
+    for path in (folder, *(each.parent for each in others)):
         if not path.is_dir():
             raise FileNotFoundError(f"There is no folder {path}")
     for_size = settings.objective is not None
@@ -75,24 +88,38 @@ def named_inputs(
     stems = [each.name for each in inputs]
     if twice := sorted({stem for stem in stems if stems.count(stem) > 1}):
         raise typer.BadParameter(f"There are several programs called {', '.join(twice)}.")
-    if len(names) == 1 and output is not None:
-        return [(inputs[0], output)]
-    return [(each, folder / f"{each.name}.o") for each in inputs]
+    single = output if len(names) == 1 else None
+    targets = [single or folder / f"{each.name}.o" for each in inputs]
+    _check_outputs(inputs, [*targets, *others])
+    return [*zip(inputs, targets, strict=True)]
+
+
+def _check_outputs(inputs: Sequence[Input], outputs: Sequence[Path]) -> None:
+    """Checks that files can be written, and that none takes the place of a program."""
+    taken = {os.path.realpath(each.path) for each in inputs}
+    for path in outputs:
+        check_replaceable(path)
+        if (real := os.path.realpath(path)) in taken:
+            raise typer.BadParameter(
+                f"{path} is a program or another output: choose another name for one of them."
+            )
+        taken.add(real)
 
 
 def merged_input(
     names: list[str],
     output: Path | None,
-    script: Path | None,
+    others: Sequence[Path],
     settings: Settings,
     keep: list[str],
 ) -> tuple[Input, Path]:
     """Returns the whole program of a command line, and its object file."""
-    (first, target), *_ = named_inputs(names[:1], output, script, settings)
+    (first, target), *_ = named_inputs(names[:1], output, others, settings)
     folder, for_size = target.parent, settings.objective is not None
     inputs = [first, *(_input(name, folder, for_size) for name in names[1:])]
+    bitcode, objective = target.with_suffix(".whole.bc"), settings.objective or Objective.ALL
+    _check_outputs(inputs, [target, bitcode, *others])
     with working_on(f"compiling {plural(len(inputs), 'part')}"):
-        bitcode, objective = target.with_suffix(".whole.bc"), settings.objective or Objective.ALL
         merged = merge_program(inputs, bitcode, settings.options, keep, objective.read)
     return merged, target
 

@@ -13,6 +13,17 @@ _MOUNTS = Path("/proc/self/mounts")
 _MEMORY_FILE_SYSTEMS = ("tmpfs", "ramfs")
 
 
+def check_replaceable(path: Path) -> None:
+    """Checks that a file may take the place of a path.
+
+    Raises:
+        OSError: If the path is a folder, a device, a pipe, or a link such as ``/dev/stdout``.
+    """
+    leads_to_stream = path.is_symlink() and os.readlink(path).startswith("/proc/")
+    if leads_to_stream or (path.exists() and not path.is_file()):
+        raise OSError(f"{path} is no ordinary file: name a new file")
+
+
 @contextmanager
 def atomic_file_write(
     path: Path, fileobj: bool = False, mode: str = "wb", permissions: int = 0o666
@@ -30,8 +41,12 @@ def atomic_file_write(
 
     Yields:
         The path of the new file, which is empty, or the file opened for writing.
+
+    Raises:
+        OSError: If the file cannot be written, or :func:`check_replaceable` refuses ``path``.
     """
     path = Path(path)
+    check_replaceable(path)
     temporary = path.with_name(f".{path.name[:100]}.{secrets.token_hex(8)}")
     # Not mkstemp(), whose files are for their owner alone.
     descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, permissions)

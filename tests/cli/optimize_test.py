@@ -228,6 +228,28 @@ def test_a_whole_program(run, environment):
     assert {"main", "thrice"} <= read_object(environment / "main.o").functions.keys()
 
 
+def test_no_output_takes_the_place_of_a_program_or_another_output(run, environment):
+    source = b"int f(int x) { return x; }\n"
+    for name in ("a.c", "b.whole.bc"):
+        (environment / name).write_bytes(source)
+    (environment / "link.c").symlink_to("a.c")
+    for words in (
+        "a.c -o a.c",
+        "link.c -o a.c",
+        "a.c --script ./a.c",
+        "a.c --html a.c",
+        "a.c --html a.o",
+        "a.c -o b.o --script b.o",
+        "a.c b.whole.bc -o b.o --whole-program",
+    ):
+        failed = run("optimize", *words.split(), "--evaluations", "1", code=2).stderr
+        assert "is a program or another output" in failed, words
+    failed = run("optimize", "a.c", "-o", "/dev/null", code=1).stderr
+    assert "/dev/null is no ordinary file" in failed
+    assert sorted(os.listdir()) == ["a.c", "b.whole.bc", "link.c"]
+    assert {(environment / each).read_bytes() for each in os.listdir()} == {source}
+
+
 def test_warnings_are_shown_once(run, environment):
     (environment / "w.c").write_text("int f(int x) { if (x = 1) return 2; return 3; }\n")
     done = run("optimize", "w.c", "--evaluations", "2")

@@ -42,6 +42,21 @@ def test_new_files_have_the_permissions_of_the_umask(tmp_path):
         os.umask(mask)
 
 
+def test_streams_and_devices_are_not_replaced(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "stdout").symlink_to("/proc/self/fd/1")
+    (tmp_path / "device").symlink_to("/dev/null")
+    before = sorted(tmp_path.iterdir())
+    for path in before:
+        with pytest.raises(OSError, match="is no ordinary file"), atomic_file_write(path):
+            pass
+    assert sorted(tmp_path.iterdir()) == before
+    (tmp_path / "new").symlink_to("nothing")
+    with atomic_file_write(tmp_path / "new", fileobj=True) as file:
+        file.write(b"1")
+    assert (tmp_path / "new").read_bytes() == b"1"
+
+
 def test_is_in_memory(tmp_path, monkeypatch):
     mounts = tmp_path / "mounts"
     disk, memory, blank = tmp_path / "disk", tmp_path / "memory", tmp_path / "a b"

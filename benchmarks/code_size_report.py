@@ -140,10 +140,16 @@ class Leads:
             self._found.append((search.evaluator.budget.used, search.leading))
 
     def at(self, search: Optimizer, count: int) -> Evaluation:
-        """The size after a number of evaluations, excluding results that failed checks later."""
-        wrong = {each.change for each in search.wrong}
+        """The result after a number of evaluations, without what failed checks later.
+
+        What the search takes back at the end of a stage is smaller than the final result.
+        """
+        if count >= search.evaluator.budget.used:
+            return search.best
+        wrong, least = {each.change for each in search.wrong}, search.size(search.best)
         met = [each for used, each in self._found if used <= count and each.change not in wrong]
-        return min(reversed(met), key=search.size)
+        kept = (each for each in reversed(met) if search.size(each) >= least)
+        return min(kept, key=search.size)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,5 @@
 import re
+from types import SimpleNamespace
 
 import pytest
 
@@ -28,6 +29,24 @@ def test_saved():
     assert "| least | 0.00% | -10.00% |" in text and "| larger | 0 of 2 | 1 of 2 |" in text
     assert "portfolio 17.54% (2 programs), calls 20.00% (1 programs)\n" in text
     assert text.endswith("clang failed in 2 evaluations.")
+
+
+def test_results_that_a_search_takes_back_do_not_count():
+    leads = code_size_report.Leads()
+    search = SimpleNamespace(evaluator=SimpleNamespace(budget=SimpleNamespace(used=0)), wrong=[])
+    search.size = lambda each: each.size
+    first, second, taken_back = (SimpleNamespace(size=size, change=size) for size in (9, 8, 5))
+    for used, each in enumerate((first, second, taken_back)):
+        search.evaluator.budget.used, search.leading = used, each
+        leads.watch(search)
+    # Repaired: smaller than the first results, and larger than what was taken back.
+    search.best = SimpleNamespace(size=7, change=7)
+    assert [leads.at(search, count) for count in range(4)] == [
+        first,
+        second,
+        search.best,
+        search.best,
+    ]
 
 
 def test_cached_results_are_not_measured_again(monkeypatch, capsys, tmp_path):

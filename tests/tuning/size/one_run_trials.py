@@ -73,9 +73,9 @@ def try_bare(bare: Bare, seed: int, plugin: Sequence[str], folder: Path) -> str:
     (folder / "program.c").write_text(csmith_program(seed, "--no-float"), encoding="utf-8")
     (folder / "library.o").write_bytes(_library(bare))
     plain, expected = _run_bare(bare, ["-Oz"], folder)
-    small, got = _run_bare(bare, ["-Oz", *plugin], folder)
     if expected is None:
         return "left out"
+    small, got = _run_bare(bare, ["-Oz", *plugin], folder)
     if got == expected:
         return "unchanged" if small == plain else "same"
     return "wrong" if _run_bare(bare, ["-O1"], folder)[1] == expected else "left out"

@@ -1,5 +1,6 @@
 """Time limits of requests."""
 
+import math
 import time
 
 TIMEOUT = 300.0
@@ -10,10 +11,20 @@ class Deadline:
     """A time limit that several requests share.
 
     Args:
-        seconds: The limit, from now on.
+        seconds: The limit, from now on. Infinity is no limit.
+
+    Raises:
+        TypeError: If it is no number.
+        ValueError: If it is NaN.
     """
 
     def __init__(self, seconds: float):
+        try:
+            is_nan = math.isnan(seconds)
+        except TypeError:
+            raise TypeError(f"Expected a time limit in seconds, got {seconds!r}") from None
+        if is_nan:
+            raise ValueError("Expected a time limit in seconds, got nan")
         self._seconds = seconds
         self._end = time.monotonic() + seconds
 

@@ -306,6 +306,21 @@ class TestErrors:
         env.reset()
         assert env.observation["length"] == 5
 
+    @pytest.mark.parametrize("timeout", ["5", None, float("nan")])
+    def test_wrong_time_limits_change_nothing(self, env, timeout):
+        for call in (
+            lambda: env.step(APPEND_A, timeout=timeout),
+            lambda: env.begin_multistep([APPEND_A], timeout=timeout),
+            lambda: env.reset(timeout=timeout),
+        ):
+            with pytest.raises((TypeError, ValueError), match="Expected a time limit in seconds"):
+                call()
+            assert env.actions == [] and env.in_episode
+        assert env.step(APPEND_A, timeout=float("inf"))[:3] == ("helloa", 6, False)
+        assert env.begin_multistep([APPEND_A], timeout=float("inf")).result()[0] == "helloaa"
+        assert env.actions == [APPEND_A] * 2
+        assert env.reset(timeout=float("inf")) == "hello"
+
     def test_reward_of_an_unknown_observation(self, env):
         with pytest.raises(LookupError, match="no-such-observation"):
             env.reward_space = Reward("odd", observation_spaces=["no-such-observation"])

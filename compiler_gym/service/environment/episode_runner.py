@@ -38,6 +38,7 @@ class ServiceStep(RunningStep):
         actions: The actions.
         events: The messages that encode ``actions``, in the same order.
         timeout: Time limit in seconds.
+        rewards_deadline: The same limit, for the rewards.
     """
 
     def __init__(
@@ -47,6 +48,7 @@ class ServiceStep(RunningStep):
         actions: list[Any],
         events: list[Event],
         timeout: float,
+        rewards_deadline: Deadline,
     ):
         self._runner = runner
         self._session = session
@@ -54,7 +56,7 @@ class ServiceStep(RunningStep):
         self._actions = actions
         self._events = events
         self._timeout = timeout
-        self._rewards_deadline = Deadline(timeout)
+        self._rewards_deadline = rewards_deadline
         self._reply = reply = session.begin_step(events, plan.indices, timeout)
         self.deadline = reply.deadline
         self.fd = reply.fd
@@ -161,10 +163,10 @@ class EpisodeRunner:
         """
         session = self.sessions.require_session()
         actions, events = self.action_spaces.encoder.encode(actions)
+        deadline = Deadline(timeout)  # A wrong one leaves no record of the actions.
         self.episode.record(actions, events)
         if self.episode.is_interrupted:
             return self._fail(plan, _interruption(), events)
-        deadline = Deadline(timeout)
         try:
             reply = session.step(events, plan.indices, timeout)
         except Exception as error:
@@ -291,11 +293,12 @@ class EpisodeRunner:
         """
         session = self.sessions.require_session()
         actions, events = self.action_spaces.encoder.encode(actions)
+        deadline = Deadline(timeout)
         self.episode.record(actions, events)
         try:
             if self.episode.is_interrupted:
                 raise _interruption()
-            return ServiceStep(self, session, actions, events, timeout)
+            return ServiceStep(self, session, actions, events, timeout, deadline)
         except ServiceError as error:
             return FinishedStep(
                 self._default_result(self._fail(self.choices.step_plan, error, events))

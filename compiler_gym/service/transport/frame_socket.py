@@ -444,7 +444,7 @@ class FrameSocket:
                 f"The service did not reply until {GRACE_SECONDS:g} second after the time limit of "
                 "the request",
             )
-        event.poll(min(math.ceil(left * 1000), _MAX_WAIT_MS))
+        event.poll(math.ceil(min(left * 1000, _MAX_WAIT_MS)))
 
     def close(self) -> None:
         """Closes the socket, and wakes a thread that waits for a reply. Can be repeated."""

@@ -247,7 +247,6 @@ def optimize(
         slowdown_limits,
     )
     from compiler_gym.cli.optimize_speed import speed_options
-    from compiler_gym.tuning.policies.policy import Policy
     from compiler_gym.tuning.size.inputs import command_check
     from compiler_gym.tuning.size.linking import Linker
 
@@ -288,13 +287,18 @@ def optimize(
         Kind.CALLS: no_calls,
         Kind.OPTIONS: no_options,
     }
+    learned = None
+    if policy is not None:
+        from compiler_gym.tuning.policies.policy import Policy
+
+        learned = Policy.load(policy)
     settings = Settings(
         options=tuple(speed_options(options) if is_for_speed else options),
         objective=None if is_for_speed else Objective(goal),
         seconds=parse_duration(budget) if budget else default,
         evaluations=_EVALUATIONS if evaluations is None and not is_for_speed else evaluations,
         jobs=jobs,
-        policy=None if policy is None else Policy.load(policy),
+        policy=learned,
         check=None if check is None else command_check(check),
         linker=Linker(link, region=region),
         with_experimental=experimental,

@@ -7,10 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from compiler_gym.cli.console import messages, print_line
-from compiler_gym.tuning.policies.policy import Policy
 from compiler_gym.tuning.size.compilation import Change, Compilation
 from compiler_gym.tuning.size.evaluator import Budget, Evaluation, Evaluator
 from compiler_gym.tuning.size.image import estimate_changed_cycles
@@ -36,6 +35,9 @@ from compiler_gym.tuning.speed.workload import Slowdown, SlowdownLimit
 from compiler_gym.util import llvm_tools
 from compiler_gym.util.shell_format import join_cmd, plural
 from compiler_gym.util.tabulate import html_table
+
+if TYPE_CHECKING:
+    from compiler_gym.tuning.policies.policy import Policy
 
 _ENDS_WITH_PAGE = (0.6, 0.8, 1.0)
 
@@ -200,7 +202,7 @@ class Settings:
     seconds: float
     evaluations: int | None
     jobs: int
-    policy: Policy | None
+    policy: "Policy | None"
     check: Check | None
     linker: Linker
     with_experimental: bool

@@ -6,11 +6,16 @@ be repeated, and give the same result each time. Ray and PyArrow are imported on
 file needs them; ``pip install 'compiler_gym[ray]'`` installs both.
 """
 
-from compiler_gym.distributed.backend import PoolError
-from compiler_gym.distributed.episode import Episode
-from compiler_gym.distributed.opening import open_pool
-from compiler_gym.distributed.pool import Limits, Pool
-from compiler_gym.distributed.task import Job, Outcome, Task
+from typing import TYPE_CHECKING
+
+from compiler_gym.util.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from compiler_gym.distributed.backend import PoolError
+    from compiler_gym.distributed.episode import Episode
+    from compiler_gym.distributed.opening import open_pool
+    from compiler_gym.distributed.pool import Limits, Pool
+    from compiler_gym.distributed.task import Job, Outcome, Task
 
 __all__ = [
     "Episode",
@@ -22,3 +27,19 @@ __all__ = [
     "Task",
     "open_pool",
 ]
+
+# Each use of the pool loads the modules that it needs.
+_MODULES = {
+    "Episode": ".episode",
+    "Job": ".task",
+    "Limits": ".pool",
+    "Outcome": ".task",
+    "Pool": ".pool",
+    "PoolError": ".backend",
+    "Task": ".task",
+    "open_pool": ".opening",
+}
+
+
+if not TYPE_CHECKING:
+    __getattr__ = lazy_names(__name__, _MODULES)

@@ -368,13 +368,6 @@ def test_exclusions(folder, monkeypatch):
     assert [words[0] for words in all_lines()] == ["search"] * 5 + ["clang", "kept"]
 
 
-def test_policy(folder, monkeypatch):
-    monkeypatch.setenv("COMPILER_GYM_POLICY", "coreset")
-    clang("-Oz", "-c", "unit.c", "-o", "clang.o")
-    compile_smaller("-Oz", "-c", "unit.c", "-o", "unit.o")
-    assert read_object(folder / "unit.o").text <= read_object(folder / "clang.o").text
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_signals_end_it_as_they_end_clang(folder, monkeypatch, tmp_path, number):
     monkeypatch.setenv("COMPILER_GYM_EVALUATIONS", "100000")

@@ -73,8 +73,11 @@ def environment(tmp_path, monkeypatch):
 
 @pytest.fixture(scope="session", name="prepared")
 def fixture_prepared():
-    modules = ["compiler_gym.cli.app", "compiler_gym.envs.llvm.llvm_env"]
-    if find_spec("compiler_gym.cli.optimize_several"):  # The target depends on the command.
+    # What the target of the test depends on.
+    modules = ["compiler_gym.cli.app"]
+    if find_spec("compiler_gym.envs.llvm.llvm_env"):
+        modules += ["compiler_gym.envs.llvm.llvm_env"]
+    if find_spec("compiler_gym.cli.optimize_several"):
         modules += ["compiler_gym.cli.optimize_several", "tests.cli.loaded_search"]
     return PreparedInterpreter(*modules)
 

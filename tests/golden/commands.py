@@ -16,13 +16,15 @@ import re
 import shlex
 import sys
 import tempfile
+from difflib import unified_diff
+from importlib.util import find_spec
 from pathlib import Path
 
 import compiler_gym
-from tests.compliance.breakable import PROGRAM as _SERVICE
-from tests.golden import agent_tools
 from tests.prepared import PreparedInterpreter
 
+_SERVICE = Path(__file__).parents[1] / "compliance" / "breakable_service.py"
+_RENEW = "If that is meant, record it again: bazel run //tests/golden:record_commands"
 FILES = sorted((Path(__file__).parent / "commands").glob("*.txt"))
 _SROA = "opt -passes='module(function(sroa))' input.bc -o output.bc"
 _STATES = (
@@ -69,7 +71,9 @@ class Session:
             for name in ("SITE_DATA", "CACHE", "TRANSIENT_CACHE", "LOGS")
         }
         self._environment |= {"COLUMNS": "80", "PYTHONPATH": os.pathsep.join(sys.path)}
-        modules = ("compiler_gym.cli.app", "compiler_gym.cli.optimize_several")
+        modules = ["compiler_gym.cli.app"]
+        if find_spec("compiler_gym.cli.optimize_several"):  # The target depends on the command.
+            modules.append("compiler_gym.cli.optimize_several")
         self._interpreter = PreparedInterpreter(*modules)
         for name, text in _FILES.items():
             path = self._folder / name
@@ -126,8 +130,17 @@ class Session:
         return "\n".join(f"$ {line}\n{self.run(line)}" for line in lines)
 
 
+def check(path: Path, text: str) -> None:
+    """Asserts that a file has a text; otherwise the error shows the difference."""
+    before = path.read_text(encoding="utf-8")
+    lines = unified_diff(before.splitlines(), text.splitlines(), path.name, "now", lineterm="")
+    assert text == before, "\n".join([*lines, _RENEW])
+
+
 def main() -> None:
     """Records all files."""
+    from tests.golden import agent_tools  # Most targets with commands do without agents.
+
     with tempfile.TemporaryDirectory() as folder:
         session = Session(Path(folder).resolve())
         for path in FILES:

@@ -7,7 +7,6 @@ from compiler_gym.tuning.size.ranking import (
     shipped_portfolio,
     toggles,
 )
-from compiler_gym.tuning.speed.optimizer import moves
 
 
 def test_the_shipped_order_is_by_gain():
@@ -42,5 +41,4 @@ def test_experimental_options_are_left_out_unless_asked_for():
     for asked in (False, True):
         changes = [each.change for each in shipped_portfolio(asked)]
         changes += [toggle(Change()) for toggle in toggles(True, asked)]
-        changes += [move(Change()) for move in moves(True, asked)]
         assert any(map(is_experimental, changes)) is asked

@@ -2,7 +2,10 @@
 
 import subprocess
 
+import pytest
+
 from compiler_gym.tuning.size.compilation import NO_CHANGE
+from compiler_gym.tuning.size.ranking import is_experimental
 from compiler_gym.tuning.speed import optimizer
 
 # A sum that LLVM must not reorder: it would be another one.
@@ -35,3 +38,9 @@ def test_moves_add_and_take_away():
     changed = first(NO_CHANGE)
     assert changed.options and first(changed) == NO_CHANGE
     assert len(optimizer.moves(with_passes=True)) > len(optimizer.moves(with_passes=False))
+
+
+@pytest.mark.parametrize("asked", [False, True])
+def test_experimental_options_are_left_out_unless_asked_for(asked):
+    changes = [move(NO_CHANGE) for move in optimizer.moves(True, asked)]
+    assert any(map(is_experimental, changes)) is asked

@@ -53,7 +53,7 @@ def test_without_speedup_the_result_is_clangs(run, environment):
 def test_several_built_in_programs_become_faster(run, environment):
     done = run(
         *("optimize", "bitops", "fft", "--objective", "runtime", "-o", "."),
-        *("--evaluations", "1", "--budget", "12s"),
+        *("--evaluations", "1", "--budget", "5s"),
     )
     assert re.search(r"^bitops\.o +[\d.]+ ", done.stdout, re.M)
     assert re.search(

@@ -155,8 +155,8 @@ TEST_F(OpenFilesTest, FilesOnTheirWayDoNoHarmToSessions) {
   start({"--spare_sessions=0"});
   const int64_t first = client().startOn("first");
   EXPECT_EQ(client().textOf(first), "first");
-  limitOpenFiles(40);
-  std::optional<FilesInFlight> others(200);
+  limitOpenFiles(150);
+  std::optional<FilesInFlight> others(300);
   const auto noRoom =
       IsError(StatusCode::RESOURCE_EXHAUSTED, "raise the limit of open files (ulimit -n)");
   EXPECT_THAT(client().start(makeBenchmark("other", "other")).status, noRoom);
@@ -173,7 +173,7 @@ TEST_F(OpenFilesTest, PristineSessionsMakeRoomForOthers) {
   start({"--spare_sessions=0"});
   const int64_t first = client().startOn("first");
   EXPECT_EQ(client().textOf(first), "first");
-  limitOpenFiles(40);
+  limitOpenFiles(150);
   for (int i = 0; i < 40; ++i) {
     const int64_t session = eventuallyStartOn("text" + std::to_string(i));
     expectCopyOf(first, "first");

@@ -114,8 +114,8 @@ TEST_F(IsolatedServiceTest, PristineSessionsAreLimitedInNumber) {
   EXPECT_TRUE(eventually([this] { return sessionProcesses().size() == 3; }));
 }
 
-// With a limit of the open files of the service. Tests beside this one have files on their way, too,
-// which count for the same limit.
+// With a limit of the open files of the service. Tests beside this one have files on their way,
+// too, which count for the same limit.
 class OpenFilesTest : public IsolatedServiceTest {
  protected:
   // A session on a program, or a copy of one, as soon as there is room for it.

@@ -1,5 +1,6 @@
 """Functions that make vector environments."""
 
+import operator
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -67,9 +68,11 @@ def make_vec(
         The vector environment, with the interface of gymnasium.
 
     Raises:
+        TypeError: If ``num_envs`` is no integer.
         ValueError: If there are no environments, no such mode, or no benchmarks.
         Exception: Any error of :func:`compiler_gym.make`.
     """
+    num_envs = operator.index(num_envs)
     if num_envs < 1:
         raise ValueError(f"Expected num_envs to be at least 1, got {num_envs}")
     spec = spec_of(id)

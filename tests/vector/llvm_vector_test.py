@@ -251,6 +251,14 @@ class TestPrograms:
                 envs.reset(options={"benchmark": KERNELS[:2]})
 
 
+@pytest.mark.parametrize(
+    ("count", "error"), [(0, ValueError), (-1, ValueError), (1.5, TypeError), ("2", TypeError)]
+)
+def test_wrong_numbers_of_environments(count, error):
+    with pytest.raises(error):
+        compiler_gym.make_vec(ID, count)
+
+
 class TestGymnasium:
     def test_make_vec(self):
         envs = gymnasium.make_vec(

@@ -24,7 +24,7 @@ HEADERS_FIX = (
 )
 """The commands that install the headers and startup files of the C library, which clang needs."""
 
-_CXX_HEADERS_FIX = "apt-get install g++ (Debian, Ubuntu), dnf install gcc-c++ (Fedora)"
+_CXX_FIX = "apt-get install g++ (Debian, Ubuntu), dnf install gcc-c++ (Fedora)"
 _C_HEADER = re.compile(
     r"fatal error: '(assert|ctype|errno|inttypes|limits|locale|math|setjmp|signal|stdio|stdlib|"
     r"string|time|unistd|wchar|(bits|gnu|sys)/[\w-]+)\.h' file not found"
@@ -60,16 +60,17 @@ class CommandError(subprocess.CalledProcessError):
         text = self.stderr or b""
         text = text.decode(errors="replace") if isinstance(text, bytes) else text
         lines = text.rstrip().splitlines()[-_MAX_ERROR_LINES:]
-        return "\n".join([message, *(indent(line) for line in lines), *_hints(text)])
+        return "\n".join([message, *(indent(line) for line in lines), *self._hints(text)])
 
-
-def _hints(text: str) -> list[str]:
-    """Returns what to install for the headers that a compiler did not find."""
-    if _C_HEADER.search(text):
-        return [f"The headers of the C library are missing; try: {HEADERS_FIX}"]
-    if _CXX_LIBRARY.search(text):
-        return [f"The C++ library and its headers are missing; try: {_CXX_HEADERS_FIX}"]
-    return []
+    def _hints(self, text: str) -> list[str]:
+        """Returns what to install or to name for the headers that a compiler did not find."""
+        fixes = {_C_HEADER: ("C library", HEADERS_FIX), _CXX_LIBRARY: ("C++ library", _CXX_FIX)}
+        for pattern, (library, fix) in fixes.items():
+            if pattern.search(text):
+                if any(str(each).startswith(("-target", "--target")) for each in self.cmd):
+                    fix = "--sysroot=FOLDER or -isystem FOLDER, with that of the other target"
+                return [f"The {library} or its headers are missing; try: {fix}"]
+        return []
 
 
 def _signal_name(number: int) -> str:

@@ -92,6 +92,14 @@ def test_missing_headers_are_named_with_the_command_that_installs_them(message, 
         assert hint in last if hint else last == f"    {message}"
 
 
+@pytest.mark.parametrize("options", [["--target=thumbv7em-none-eabi"], ["-target", "aarch64"]])
+def test_missing_headers_of_another_target_are_not_those_of_this_machine(options):
+    with pytest.raises(CommandError) as error:
+        missing = "fatal error: 'stdio.h' file not found"
+        run_command(["sh", "-c", 'echo "$0" >&2; exit 1', missing, *options])
+    assert "try: --sysroot=FOLDER or -isystem FOLDER" in str(error.value).splitlines()[-1]
+
+
 def test_failure_by_signal():
     with pytest.raises(CommandError, match="SIGABRT"):
         run_command(["sh", "-c", "kill -ABRT $$"], text=False)

@@ -246,26 +246,28 @@ def draw_budgets(curves: Curves, sizes: Sizes, ordered: Collection[str], path: P
 
     figure = _new_figure(3.4)
     left, right = figure.subplots(1, 2, sharey=True)
-    titles = list(dict.fromkeys(title for title, _ in curves))
-    for (title, seed), points in curves.items():
+    found = {count: best_of_groups(sizes, count, ordered) for count in range(1, max(BUDGETS) + 1)}
+    colors: dict[str, str] = {}
+    for policy in found[1]:
+        if not policy.endswith(LIKELIEST):
+            colors[policy] = f"C{len(colors)}"
+            counts = [count for count, each in found.items() if policy in each]
+            shares = [found[count][policy].final for count in counts]
+            label = policy.replace("`", "")
+            right.plot(counts, shares, ".-", color=colors[policy], label=label)
+    for (title, _), points in curves.items():
         left.plot(
             [point["passes"] / 1e6 for point in points],
             [point["drawn"] for point in points],
-            color=f"C{titles.index(title)}",
+            color=colors[f"{title}, drawn"],
             linewidth=0.8,
-            label=title if seed == 0 else None,
         )
     left.set(xlabel="million passes of training", ylabel="instructions left, of -Oz")
-    found = {count: best_of_groups(sizes, count, ordered) for count in range(1, max(BUDGETS) + 1)}
-    for policy in found[1]:
-        counts = [count for count, each in found.items() if policy in each]
-        shares = [found[count][policy].final for count in counts]
-        right.plot(counts, shares, ".-", label=policy.replace("`", ""))
-    right.set(xlabel="episodes", xscale="log")
+    right.set(xlabel="episodes", xscale="log", xticks=BUDGETS, xticklabels=BUDGETS)
     for axes in (left, right):
         axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
         axes.grid(alpha=0.3)
-        axes.legend(fontsize="x-small")
+    figure.legend(fontsize="x-small", loc="outside right upper")
     figure.savefig(path, metadata={"Date": None})
 
 

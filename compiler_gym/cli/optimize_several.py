@@ -98,6 +98,8 @@ def _check_outputs(inputs: Sequence[Input], outputs: Sequence[Path]) -> None:
     """Checks that files can be written, and that none takes the place of a program."""
     taken = {os.path.realpath(each.path) for each in inputs}
     for path in outputs:
+        if str(path) == "-":
+            raise typer.BadParameter("Files are not written to standard output: name one.")
         check_replaceable(path)
         if (real := os.path.realpath(path)) in taken:
             raise typer.BadParameter(

@@ -14,6 +14,8 @@ from compiler_gym.envs.compiler_env import CompilerEnv
 from compiler_gym.util.deadline import TIMEOUT
 from compiler_gym.wrappers.compiler_env_wrapper import CompilerEnvWrapper
 
+_NO_BENCHMARKS = "There are no benchmarks to choose from"
+
 
 class _ChoosesBenchmarks(CompilerEnvWrapper):
     """Base class that chooses a benchmark for each episode."""
@@ -55,6 +57,12 @@ class _ChoosesBenchmarks(CompilerEnvWrapper):
         if self._prepared is None:
             self._prepared = self._next_benchmark()
         super().prepare_reset(self._prepared, timeout=timeout)
+
+
+def _first_of(benchmarks: Iterator[AnyBenchmark]) -> AnyBenchmark:
+    for benchmark in benchmarks:
+        return benchmark
+    raise ValueError(_NO_BENCHMARKS)
 
 
 class IterateOverBenchmarks(_ChoosesBenchmarks):
@@ -107,6 +115,10 @@ class CycleOverBenchmarks(IterateOverBenchmarks):
     ):
         super().__init__(env, itertools.cycle(benchmarks), fork_shares_iterator)
 
+    @override
+    def _next_benchmark(self) -> AnyBenchmark:
+        return _first_of(self._benchmarks)
+
 
 class CycleOverBenchmarksIterator(_ChoosesBenchmarks):
     """Uses the next benchmark of an iterator for each episode, and a new iterator after the last.
@@ -130,7 +142,7 @@ class CycleOverBenchmarksIterator(_ChoosesBenchmarks):
             return next(self._benchmarks)
         except StopIteration:
             self._benchmarks = _forkable(self.make_benchmark_iterator())
-            return next(self._benchmarks)
+            return _first_of(self._benchmarks)
 
     @override
     def fork_attribute(self, name: str, value: Any, memo: dict[int, Any]) -> Any:
@@ -162,7 +174,7 @@ class RandomOrderBenchmarks(_ChoosesBenchmarks):
         super().__init__(env)
         self._all_benchmarks = tuple(benchmarks)
         if not self._all_benchmarks:
-            raise ValueError("There are no benchmarks to choose from")
+            raise ValueError(_NO_BENCHMARKS)
         self.rng = np.random.default_rng() if rng is None else rng
 
     @override
@@ -246,7 +258,7 @@ def with_benchmarks(
         return IterateOverBenchmarks(env, benchmarks)
     benchmarks = list(benchmarks)
     if not benchmarks:
-        raise ValueError("There are no benchmarks to choose from")
+        raise ValueError(_NO_BENCHMARKS)
     return CycleOverBenchmarks(env, benchmarks)
 
 

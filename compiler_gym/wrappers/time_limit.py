@@ -36,7 +36,7 @@ class TimeLimit(CompilerEnvWrapper):
         super().__init__(env)
         if max_episode_steps is None and env.spec is not None:
             max_episode_steps = env.spec.max_episode_steps
-        if max_episode_steps is None or max_episode_steps < 1:
+        if max_episode_steps is None or not max_episode_steps >= 1:
             raise ValueError(
                 f"TimeLimit needs a positive max_episode_steps, not {max_episode_steps}"
             )

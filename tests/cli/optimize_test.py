@@ -246,6 +246,7 @@ def test_no_output_takes_the_place_of_a_program_or_another_output(run, environme
         assert "is a program or another output" in failed, words
     failed = run("optimize", "a.c", "-o", "/dev/null", code=1).stderr
     assert "/dev/null is no ordinary file" in failed
+    assert "name one" in run("optimize", "a.c", "-o", "-", code=2).stderr
     assert sorted(os.listdir()) == ["a.c", "b.whole.bc", "link.c"]
     assert {(environment / each).read_bytes() for each in os.listdir()} == {source}
 

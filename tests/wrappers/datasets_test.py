@@ -52,6 +52,11 @@ class TestAll:
             there = visits(fork, 3)
             assert visits(env, 3) == there
 
+    @pytest.mark.parametrize("make", ALL[1:])
+    def test_no_benchmarks(self, env, make):
+        with pytest.raises(ValueError, match="no benchmarks"):
+            make(env, []).reset()
+
 
 class TestIterate:
     def test_order_and_end(self, env, programs):
@@ -92,10 +97,6 @@ class TestRandomOrder:
         assert first == again != other
         assert set(first) == {0, 1, 2, 3}
         assert first != [0, 1, 2, 3] * 3
-
-    def test_no_benchmarks(self, env):
-        with pytest.raises(ValueError, match="no benchmarks"):
-            RandomOrderBenchmarks(env, [])
 
 
 class TestForkBeforeTheFirstReset:

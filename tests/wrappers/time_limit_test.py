@@ -53,7 +53,7 @@ def test_limit_of_the_specification(small):
     assert [env.step(0)[2] for _ in range(2)] == [False, True]
 
 
-@pytest.mark.parametrize("limit", [None, 0, -1])
+@pytest.mark.parametrize("limit", [None, 0, -1, float("nan")])
 def test_no_limit(small, limit):
     with pytest.raises(ValueError, match="positive max_episode_steps"):
         TimeLimit(small, limit)

@@ -134,6 +134,10 @@ def search_pieces(
     largest: _Largest = 2500,
     candidates: Annotated[int, typer.Option(min=1, help="New pieces to compare.")] = 240,
     rounds: Annotated[int, typer.Option(help="How often a new piece is changed.")] = 2,
+    begin: Annotated[
+        Path | None,
+        typer.Option(help="Pieces of an earlier training, which come first.", show_default=False),
+    ] = None,
     seed: _Seed = 0,
     jobs: _Jobs = None,
     ray: RayOption = None,
@@ -158,6 +162,8 @@ def search_pieces(
             for piece in Policy.load("pieces").sequences:
                 growth.append(tuple(name for name in piece if name in names))
             shipped = len(growth.pieces)
+            for piece in () if begin is None else Policy.load(begin).sequences:
+                growth.append(piece)
             used = sum(map(len, growth.pieces))
             _grow(growth, used + passes, most, most, candidates, rounds)
     found = tuple(growth.pieces[shipped:])

@@ -207,9 +207,15 @@ class TestPieces:
         monkeypatch.setattr(training_program, "breadth_first", lambda *_: iter(PROGRAMS))
         few = ["--passes=4", "--most=4", "--candidates=60", "--rounds=0", "--largest=100000"]
         train("search-pieces", "-o", str(tmp_path), *few, "--jobs=2")
-        found = Policy.load(tmp_path / "search_pieces.json")
+        output = tmp_path / "search_pieces.json"
+        found = Policy.load(output)
         assert found.continues and "--candidates 60" in found.about["command"]
         assert 0 < sum(map(len, found.sequences)) <= 4
+        # A further training begins with these.
+        train("search-pieces", "-o", str(tmp_path / "on"), *few, f"--begin={output}", "--jobs=2")
+        longer = Policy.load(tmp_path / "on" / "search_pieces.json").sequences
+        assert longer[: len(found.sequences)] == found.sequences
+        assert len(longer) > len(found.sequences)
         space = next(each for each in env.action_spaces if each.name == PASS_SPACE)
         for name in itertools.chain(*found.sequences):
             assert not space.options[space[name]]  # A pass of LLVM.

@@ -10,8 +10,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from struct import unpack_from
 
-import numpy as np
-
 from compiler_gym.tuning.size.elf_reader import (
     EXECUTABLE,
     WITH_ADDENDS,
@@ -108,6 +106,8 @@ def _branches(data: bytes, sections: list[Section]) -> Iterator[tuple[Place, Pla
 
 
 def _thumb_branches(code: bytes) -> Iterator[tuple[int, int]]:
+    import numpy as np  # Not for --help.
+
     halves = np.frombuffer(code[: len(code) // 2 * 2], dtype="<u2").astype(np.int64)
     first, second = halves[:-1], halves[1:]
     is_call = second & 0xD000 == 0xD000
@@ -123,6 +123,8 @@ def _thumb_branches(code: bytes) -> Iterator[tuple[int, int]]:
 
 
 def _aarch64_branches(code: bytes) -> Iterator[tuple[int, int]]:
+    import numpy as np
+
     words = np.frombuffer(code[: len(code) // 4 * 4], dtype="<u4").astype(np.int64)
     for index in np.flatnonzero(words & 0x7C000000 == 0x14000000).tolist():
         distance = int(words[index] & 0x3FFFFFF)

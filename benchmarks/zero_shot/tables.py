@@ -184,10 +184,11 @@ def seeds_to_markdown(sizes: Sizes, fixed: str, ordered: Collection[str], episod
         if policy not in ordered and seeds > 1:
             cells = (
                 _by_seed(found[count][policy], found[count][fixed], each_seed // count)
-                for count in BUDGETS
                 if count <= each_seed
+                else ""
+                for count in BUDGETS
             )
-            lines.append(_row([policy, str(seeds), *cells, *[""] * (each_seed == 1) * 2]))
+            lines.append(_row([policy, str(seeds), *cells]))
     return "\n".join(lines) + "\n" if len(lines) > 2 else ""
 
 

@@ -94,8 +94,9 @@ class Change:
         return [*words, *load, "-mllvm", f"-first-passes={','.join(passes)}"]
 
     def within(self, limits: Limits) -> "Change":
-        """Returns the change without the kinds of decisions that limits exclude."""
-        change = self
+        """Returns the change without the decisions that limits exclude."""
+        options = tuple(filter(limits.knows, self.options))
+        change = replace(self, options=options, passes=tuple(filter(limits.knows, self.passes)))
         if Kind.OPTIONS in limits.without:
             change = replace(change, options=(), passes=(), sequence=(), profile="")
         if Kind.CALLS in limits.without:

@@ -8,6 +8,8 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
+# The numbers of the architectures i386 and x86-64.
+X86 = (3, 62)
 # Types of sections.
 SYMBOLS, STRINGS, WITH_ADDENDS, NO_BITS, WITHOUT_ADDENDS = 2, 3, 4, 8, 9
 DYNAMIC_SYMBOLS, GROUP = 11, 17
@@ -58,6 +60,12 @@ class Symbol(NamedTuple):
 def byte_order(data: bytes) -> str:
     """Returns the byte order of a file, for :mod:`struct`."""
     return "<" if data[5] == 1 else ">"
+
+
+def machine(data: bytes) -> int:
+    """Returns the number of the architecture of a file."""
+    (number,) = struct.unpack_from(byte_order(data) + "H", data, 18)
+    return number
 
 
 def read_sections(data: bytes) -> list[Section]:

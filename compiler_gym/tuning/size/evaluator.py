@@ -178,8 +178,9 @@ class Evaluator:
         unit: The bitcode of the source; None if clang compiles it to other code than the source.
         messages: The messages of clang about the source.
         seconds: The time that clang took for the object file of the bitcode, or of the source.
-        limits: What changes may do: the limits of the compilation, and no options if functions of
-            the source are kept, or have special contents such as inline assembly.
+        limits: What changes may do: the limits of the compilation, nothing of x86 for other
+            targets, and no options if functions of the source are kept, or have special contents
+            such as inline assembly.
         failed: The number of failed evaluations.
         timed_out: The number of those that exceeded the limit of 10 minutes.
         watch: Called with each evaluation, and with None for a failed one.
@@ -250,6 +251,7 @@ class Evaluator:
         self.unit = self._make_unit(evaluation.object)
         self._keep_weak(evaluation.object.exported)
         self._known[NO_CHANGE] = evaluation
+        self.limits = replace(self.limits, is_x86=evaluation.object.is_x86)
         self._exclude_options()
         return evaluation
 

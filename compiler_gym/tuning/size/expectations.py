@@ -16,6 +16,7 @@ from compiler_gym.tuning.size.ranking import (
     object_features,
     toggled,
 )
+from compiler_gym.tuning.size.safety import Limits
 
 # Orders the blocks of functions for few jumps. The model does not know it. It makes most sources
 # smaller with each set: on average of 76 files, the first evaluation saves 5.6 % rather than 4.9 %.
@@ -61,10 +62,11 @@ class Expectations:
         self._dropped_calls: list[LocalMove] = []
         self._others: list[tuple[float, LocalMove]] = []
 
-    def option_sets(self, with_experimental: bool = False) -> "OptionSets":
+    def option_sets(self, limits: Limits, with_experimental: bool = False) -> "OptionSets":
         """Returns the sets of options to choose from.
 
         Args:
+            limits: What the sets may have.
             with_experimental: Whether each set is to have an experimental option, too.
         """
         features = object_features(self._baseline.object, self._baseline.loaded)
@@ -74,7 +76,7 @@ class Expectations:
             candidates = [toggled(_BLOCK_ORDER, each) for each in candidates]
         else:
             candidates = [each for each in candidates if not is_experimental(each)]
-        return OptionSets(belief, candidates)
+        return OptionSets(belief, [*dict.fromkeys(each.within(limits) for each in candidates)])
 
     def decide(self, change: Change) -> list[LocalMove]:
         """Chooses the decisions about calls and functions that are expected to save anything.

@@ -32,10 +32,12 @@ from compiler_gym.tuning.size.elf_reader import (
     WEAK,
     WITH_ADDENDS,
     WITHOUT_ADDENDS,
+    X86,
     Place,
     Section,
     Symbol,
     byte_order,
+    machine,
     read_sections,
     read_symbols,
     relocation_targets,
@@ -91,6 +93,7 @@ class ObjectFile:
         shared: What other object files may have, too, by the signature of the group.
         exported: The weak symbols that a shared library of this object file exports.
         outlined: Bytes of outlined code by the symbols of the functions that enter it.
+        is_x86: Whether it is for an x86 processor.
     """
 
     text: int
@@ -103,6 +106,7 @@ class ObjectFile:
     shared: Mapping[str, Shared] = field(default_factory=dict)
     exported: frozenset[str] = frozenset()
     outlined: Mapping[str, int] = field(default_factory=dict)
+    is_x86: bool = True
 
     @property
     def instruction_count(self) -> int | None:
@@ -176,6 +180,7 @@ def _read(data: bytes) -> ObjectFile:
             if each.binding == WEAK and each.section and each.visibility in (DEFAULT, PROTECTED)
         ),
         outlined=outlined_bytes(data, sections, symbols, functions),
+        is_x86=machine(data) in X86,
     )
 
 

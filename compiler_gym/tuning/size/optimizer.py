@@ -345,7 +345,8 @@ class Optimizer:
             *(self._ranking, self.baseline, function_properties(self.evaluator.unit)),
             *(self._inlining, self._functions, self._adjustments),
         )
-        sets, chosen = expectations.option_sets(self._with_experimental), None
+        sets = expectations.option_sets(self.evaluator.limits, self._with_experimental)
+        chosen: list[LocalMove] | None = None
         found: list[Evaluation] = []
         alone: Mapping[str, int] | None = None
         for _ in range(_FIRST_OPTIONS if self._has_options else 1):

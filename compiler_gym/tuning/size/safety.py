@@ -6,8 +6,8 @@ and a *promise*, which is checked for each result:
 - The plugin of passes checks the preconditions, in ``FunctionTraits``. It sees each function, and
   every command goes through it: those of searches, of remembered decisions, of lock files and of
   scripts. What it does not permit, it ignores.
-- :class:`Limits` has the decisions that a user excludes. ``Change.within`` removes them from every
-  change before clang is run.
+- :class:`Limits` has the decisions that a user excludes, and knows those that the target does not
+  have. ``Change.within`` removes them from every change before clang is run.
 - :mod:`~compiler_gym.tuning.size.stack` has the promise. What breaks it is taken back as a wrong
   result is.
 
@@ -28,6 +28,8 @@ FRAME_POINTER = "frame-pointer=all"
 MAX_STACK_GROWTH = 32
 """The bytes by which each frame may grow by default."""
 
+# What stands in the options, passes and attributes of x86 processors alone.
+_OF_X86 = ("x86", "tune-cpu=")
 # Names of functions that the passes of the plugin can have in their text.
 _NAME = re.compile(r"[\w.$:~/+-]+")
 
@@ -50,17 +52,25 @@ class Limits:
             parameters, paths.
         without: Kinds of decisions that are not made.
         max_stack_growth: The bytes by which each frame may grow.
+        is_x86: Whether the target is an x86 processor. What only these have is left out otherwise.
     """
 
     excluded: tuple[str, ...] = ()
     without: tuple[Kind, ...] = ()
     max_stack_growth: int = MAX_STACK_GROWTH
+    is_x86: bool = True
+
+    def knows(self, text: str) -> bool:
+        """Returns whether the target has what an option, a pass or an adjustment names."""
+        return self.is_x86 or not any(each in text for each in _OF_X86)
 
     def permits(self, adjustment: str) -> bool:
         """Returns whether functions may be adjusted in some way."""
         is_frame_pointer = adjustment == FRAME_POINTER
-        return Kind.FUNCTIONS not in self.without and not (
-            is_frame_pointer and Kind.FRAME_POINTERS in self.without
+        return (
+            Kind.FUNCTIONS not in self.without
+            and not (is_frame_pointer and Kind.FRAME_POINTERS in self.without)
+            and self.knows(adjustment)
         )
 
     def first_passes(self) -> list[str]:

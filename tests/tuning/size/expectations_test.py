@@ -21,6 +21,7 @@ from compiler_gym.tuning.size.ranking import (
     function_properties,
     shipped_ranking,
 )
+from compiler_gym.tuning.size.safety import NO_LIMITS
 from tests.tuning.size.conftest import searched
 
 _NODE = np.dtype(
@@ -216,7 +217,7 @@ def test_sets_of_options_are_judged_without_what_the_moves_do():
 
 def test_experimental_sets_are_those_of_the_model_with_one_more_option(parts):
     it = expectations(parts, FunctionGains((), {}), NO_CALL_GAINS)
-    safe, added = it.option_sets(), it.option_sets(with_experimental=True)
+    safe, added = (it.option_sets(NO_LIMITS, experimental) for experimental in (False, True))
     assert {change.options[-1] for change in added.left} == {"-apply-ext-tsp-for-size"}
     known = [replace(change, options=change.options[:-1]) for change in added.left]
     # Those of the model that have become experimental are for searches that ask for such options.

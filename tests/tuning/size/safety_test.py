@@ -9,7 +9,7 @@ from compiler_gym.tuning.size.compilation import NO_CHANGE, Change
 from compiler_gym.tuning.size.image import read_image
 from compiler_gym.tuning.size.moves import functions_of
 from compiler_gym.tuning.size.ranking import function_adjustments, shipped_ranking
-from compiler_gym.tuning.size.safety import FRAME_POINTER, Kind, limits_of
+from compiler_gym.tuning.size.safety import FRAME_POINTER, NO_LIMITS, Kind, limits_of
 from compiler_gym.util import llvm_tools
 from tests.tuning.size.conftest import searched
 
@@ -265,3 +265,16 @@ def test_options_for_all_functions_are_no_options_for_assembly(compilation, star
     (found,) = evaluator.evaluate([Change(options)])
     assert (found.object.digest == plain.object.digest) == bool(assembly)
     assert found.change == (NO_CHANGE if assembly else Change(options))
+
+
+@pytest.mark.parametrize(("target", "is_x86"), [("x86_64", True), ("riscv32", False)])
+def test_other_targets_have_nothing_of_x86(compilation, start, target, is_x86):
+    # clang only warns about a processor that it does not know, and then takes another one.
+    compilation.source.write_text(_LOOP)
+    evaluator = start(replace(compilation, options=(f"--target={target}-none-elf", "-Oz")))
+    evaluator.evaluate_source()
+    common = Change(("-disable-lsr",), ("function(sroa)",)).adjust({0: ["licm"]})
+    of_x86 = Change(("-x86-early-ifcvt",), ("set-attribute<tune-cpu=nocona>",))
+    every = replace(of_x86, options=(*of_x86.options, *common.options))
+    every = every.plus(*common.passes).adjust({0: ["licm", "tune-cpu=atom", "x86-fixup-leas"]})
+    assert evaluator.limited(every).within(NO_LIMITS) == (every if is_x86 else common)

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from compiler_gym.cli.console import print_line, working_on
+from compiler_gym.cli.options import check_outputs
 
 
 def collect(
@@ -40,6 +41,7 @@ def collect(
 
     text = command[0] if len(command) == 1 else shlex.join(command)
     bitcode = output or Path(f"{program.name}.bc")
+    check_outputs([folder / program], [bitcode])
     with working_on(f"building {program}: {text}"):
         collect_bitcode(text, program, bitcode, folder, timeout)
     print_line(

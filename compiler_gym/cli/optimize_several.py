@@ -1,6 +1,5 @@
 """The programs of ``compiler-gym optimize``: one, several, or the parts of one."""
 
-import os
 import shutil
 import sys
 import tempfile
@@ -23,7 +22,7 @@ from compiler_gym.cli.optimize_speed import (
     print_speed_summary,
     workload_of,
 )
-from compiler_gym.cli.options import program_file, program_uri
+from compiler_gym.cli.options import check_outputs, program_file, program_uri
 from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets, get_llvm_datasets
 from compiler_gym.tuning.size.compilation import Compilation
 from compiler_gym.tuning.size.evaluator import compile_source
@@ -36,7 +35,6 @@ from compiler_gym.tuning.size.objective import Objective
 from compiler_gym.tuning.size.product import write_script
 from compiler_gym.tuning.speed.workload import SlowdownLimit
 from compiler_gym.util import llvm_tools
-from compiler_gym.util.filesystem import check_replaceable
 from compiler_gym.util.interrupts import INTERRUPTED
 from compiler_gym.util.shell_format import plural
 
@@ -90,22 +88,8 @@ def named_inputs(
         raise typer.BadParameter(f"There are several programs called {', '.join(twice)}.")
     single = output if len(names) == 1 else None
     targets = [single or folder / f"{each.name}.o" for each in inputs]
-    _check_outputs(inputs, [*targets, *others])
+    check_outputs((each.path for each in inputs), [*targets, *others])
     return [*zip(inputs, targets, strict=True)]
-
-
-def _check_outputs(inputs: Sequence[Input], outputs: Sequence[Path]) -> None:
-    """Checks that files can be written, and that none takes the place of a program."""
-    taken = {os.path.realpath(each.path) for each in inputs}
-    for path in outputs:
-        if str(path) == "-":
-            raise typer.BadParameter("Files are not written to standard output: name one.")
-        check_replaceable(path)
-        if (real := os.path.realpath(path)) in taken:
-            raise typer.BadParameter(
-                f"{path} is a program or another output: choose another name for one of them."
-            )
-        taken.add(real)
 
 
 def merged_input(
@@ -120,7 +104,7 @@ def merged_input(
     folder, for_size = target.parent, settings.objective is not None
     inputs = [first, *(_input(name, folder, for_size) for name in names[1:])]
     bitcode, objective = target.with_suffix(".whole.bc"), settings.objective or Objective.ALL
-    _check_outputs(inputs, [target, bitcode, *others])
+    check_outputs((each.path for each in inputs), [target, bitcode, *others])
     with working_on(f"compiling {plural(len(inputs), 'part')}"):
         merged = merge_program(inputs, bitcode, settings.options, keep, objective.read)
     return merged, target

@@ -1,5 +1,6 @@
 """Options shared by the commands: environments, programs, and their completion."""
 
+import os
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -12,6 +13,7 @@ import typer
 from compiler_gym.cli.console import working_on
 from compiler_gym.errors.nearest_names import unknown_name
 from compiler_gym.tuning.policies.shipped import SHIPPED
+from compiler_gym.util.filesystem import check_replaceable
 from compiler_gym.util.registration import COMPILER_GYM_ENVS, make
 
 # Functions import everything else, because each ``--help`` would wait for it.
@@ -206,6 +208,30 @@ def program_or_dataset(datasets: "Datasets", name: str) -> str:
             words += [dataset.name.rpartition("/")[2] for dataset in datasets]
             raise unknown_name("program or dataset", name, words)
     return uri
+
+
+def check_outputs(inputs: Iterable[str | Path], outputs: Iterable[Path]) -> None:
+    """Checks that files can be written, and that none takes the place of a program.
+
+    Args:
+        inputs: The names of programs, which may be those of files.
+        outputs: The files to write.
+
+    Raises:
+        OSError: If an output is no ordinary file.
+        typer.BadParameter: If an output is a program, is standard output, or has the path of
+            another one.
+    """
+    taken = {os.path.realpath(Path(each).expanduser()) for each in inputs}
+    for path in outputs:
+        if str(path) == "-":
+            raise typer.BadParameter("Files are not written to standard output: name one.")
+        check_replaceable(path)
+        if (real := os.path.realpath(path)) in taken:
+            raise typer.BadParameter(
+                f"{path} is a program or another output: choose another name for one of them."
+            )
+        taken.add(real)
 
 
 def program_uris(

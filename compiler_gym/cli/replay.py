@@ -13,6 +13,7 @@ from compiler_gym.cli.options import (
     JsonOption,
     RewardOption,
     ServiceOption,
+    check_outputs,
     complete_program,
     opened_env,
     program_uri,
@@ -61,6 +62,8 @@ def replay(
     if not states:
         raise typer.BadParameter("Name a CSV file of states; or --program, and passes to play.")
     _check_suffix(write)
+    if write is not None:
+        check_outputs([program or ""], [write])
     with opened_env(env, service, reward_space=reward) as opened:
         if program is None:
             wanted = list(CompilerEnvStateReader.read_paths(states))

@@ -22,10 +22,16 @@ from compiler_gym.cli.console import (
     print_line,
     show,
 )
-from compiler_gym.cli.options import PROGRAM_HELP, JsonOption, complete_program, program_uri
+from compiler_gym.cli.options import (
+    PROGRAM_HELP,
+    JsonOption,
+    check_outputs,
+    complete_program,
+    program_uri,
+)
 from compiler_gym.cli.pool_options import RayOption
 from compiler_gym.cli.search_state import COSTS, FEWEST_TRIES, NO_OPT, Budget, Game
-from compiler_gym.cli.sequence_search import play, reporting, search_on_nodes
+from compiler_gym.cli.sequence_search import play, reporting, search_on_nodes, stem_of
 from compiler_gym.util.filesystem import atomic_file_write
 from compiler_gym.util.interrupts import INTERRUPTED
 
@@ -117,6 +123,9 @@ def search(
     names = [game.name for game in games]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise typer.BadParameter(f"There are several programs called {', '.join(twice)}.")
+    stems = (output_folder / stem_of(game) for game in games)
+    results = (Path(f"{stem}{end}") for stem in stems for end in (".input.bc", ".bc"))
+    check_outputs(programs or (), [*results, output_folder / _COMMANDS])
     if ray is not None:
         finished = _run_on_nodes(games, ray, budget, seed, output_folder)
     else:

@@ -27,21 +27,15 @@ def test_results(kind, tmp_path):
     assert logs.is_dir()
 
 
-def test_noop(tmp_path):
-    with Executor(type="noop").get_executor(tmp_path) as executor:
-        assert executor.submit(math.sqrt, -1).result() is None
-
-
-def test_timeout(tmp_path):
+def test_timeout_noop_and_block(tmp_path):
     executor = Executor(type="local").get_executor(tmp_path, timeout_hours=0.2 / 3600)
     with executor:
         job = executor.submit(time.sleep, 60)
         with pytest.raises(TimeoutError, match=r"0\.2 seconds"):
             job.result()
         assert executor.submit(math.sqrt, 4).result() == 2
-
-
-def test_block(tmp_path):
+    with Executor(type="noop").get_executor(tmp_path) as executor:
+        assert executor.submit(math.sqrt, -1).result() is None
     with Executor(type="local", block=True).get_executor(tmp_path) as executor:
         assert executor.submit(math.sqrt, 4).done()
         assert executor.submit(math.sqrt, -1).done()

@@ -77,11 +77,8 @@ def test_is_in_memory(tmp_path, monkeypatch):
     assert is_in_memory(blank / "x")
     assert not is_in_memory(disk)
     assert not is_in_memory(memory / "inner/x")
-
-
-def test_is_in_memory_without_a_list_of_mounts(tmp_path, monkeypatch):
     monkeypatch.setattr(filesystem, "_MOUNTS", tmp_path / "missing")
-    assert not is_in_memory(tmp_path)
+    assert not is_in_memory(memory)
 
 
 _HOLDER = """

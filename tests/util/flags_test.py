@@ -121,12 +121,6 @@ def test_file(tmp_path):
     assert done.stdout == "True\nTrue\n", done.stderr
 
 
-def test_list():
-    done = run("--ls_env")
-    assert done.returncode == 0
-    assert "llvm-v0" in done.stdout.splitlines()
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

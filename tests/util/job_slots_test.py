@@ -4,7 +4,6 @@ import os
 import subprocess
 import threading
 from contextlib import ExitStack
-from pathlib import Path
 
 import pytest
 
@@ -72,17 +71,17 @@ def test_descriptors_of_older_versions_of_make():
 
 
 @pytest.mark.parametrize(
-    "flags", ["", "kw", "-j2 --jobserver-auth=fifo:/none", "-j --jobserver-auth=998,999"]
+    "flags",
+    [
+        *("", "kw", "-j2 --jobserver-auth=fifo:/none", "-j --jobserver-auth=998,999"),
+        "--jobserver-auth=fifo:FOLDER/file",  # It is no jobserver.
+    ],
 )
-def test_no_jobserver(flags):
+def test_no_jobserver(flags, tmp_path):
+    (tmp_path / "file").write_text("++")
+    flags = flags.replace("FOLDER", str(tmp_path))
     assert JobSlots.from_environment({"MAKEFLAGS": flags}) is None
     assert JobSlots.from_environment({}) is None
-
-
-def test_a_file_is_no_jobserver(tmp_path):
-    path = Path(tmp_path, "file")
-    path.write_text("++")
-    assert JobSlots.from_environment({"MAKEFLAGS": f"--jobserver-auth=fifo:{path}"}) is None
 
 
 def test_make_names_its_jobserver(tmp_path):

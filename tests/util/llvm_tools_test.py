@@ -58,13 +58,15 @@ def test_variable_comes_first(monkeypatch, tmp_path):
     assert llvm_tools.clang_path() == clang
 
 
-def test_the_companion_package_comes_next(no_debian, monkeypatch):
-    opt = make_tool(no_debian / "companion" / "bin")
-    make_tool(no_debian / "own" / "bin")
+def test_the_companion_package_and_the_llvm_of_the_service_come_next(no_debian, monkeypatch):
+    make_tool(no_debian / "lib" / f"llvm-{REQUIRED}" / "bin")
     own = no_debian / "own", REQUIRED
     monkeypatch.setattr(llvm_tools, "_llvm_of_service", lambda asked: own)
-    monkeypatch.setattr(llvm_tools, "companion_folder", lambda: no_debian / "companion")
-    assert llvm_tools.opt_path() == opt
+    tools = [make_tool(no_debian / name / "bin") for name in ("own", "companion")]
+    for folder, tool in zip((None, no_debian / "companion"), tools, strict=True):
+        monkeypatch.setattr(llvm_tools, "companion_folder", lambda folder=folder: folder)
+        llvm_tools._tool_path.cache_clear()
+        assert llvm_tools.opt_path() == tool
 
 
 def test_services_are_told_of_the_companion_package(monkeypatch, tmp_path):
@@ -83,14 +85,6 @@ def test_the_companion_package_is_found(monkeypatch, tmp_path):
     llvm_tools._companion_folder.cache_clear()
     assert llvm_tools.companion_folder() == tmp_path / "compiler_gym_clang"
     llvm_tools._companion_folder.cache_clear()
-
-
-def test_the_llvm_of_the_service_comes_next(no_debian, monkeypatch):
-    opt = make_tool(no_debian / "own" / "bin")
-    make_tool(no_debian / "lib" / f"llvm-{REQUIRED}" / "bin")
-    own = no_debian / "own", REQUIRED
-    monkeypatch.setattr(llvm_tools, "_llvm_of_service", lambda asked: own)
-    assert llvm_tools.opt_path() == opt
 
 
 @pytest.mark.parametrize(

@@ -39,9 +39,6 @@ def test_thread_pool():
     executor = get_thread_pool_executor()
     assert get_thread_pool_executor() is executor
     assert list(executor.map(abs, [-1, 2, -3])) == [1, 2, 3]
-
-
-def test_map_in_threads():
     assert map_in_threads(abs, [-1, 2, -3]) == map_in_threads(abs, [-1, 2, -3], 1) == [1, 2, 3]
 
 

@@ -56,12 +56,16 @@ def test_kuberay_yaml_has_fields_that_kuberay_knows():
         assert mounts == {each["name"] for each in pod["volumes"]}
 
 
-def test_nodes_expect_a_token():
+def test_nodes_expect_a_token_and_the_head_has_no_workers():
     cluster, kuberay = read("cluster.yaml"), read("kuberay.yaml")
     assert "--env=RAY_AUTH_MODE=token" in cluster["docker"]["run_options"]
     assert cluster["file_mounts"] == {"/root/.ray/auth_token": "~/.ray/auth_token"}
     assert kuberay["spec"]["authOptions"] == {"mode": "token"}
     assert "export RAY_AUTH_MODE=token" in (FOLDER / "slurm.sh").read_text()
+    subprocess.run(["bash", "-n", FOLDER / "slurm.sh"], check=True)
+    (command,) = [each for each in cluster["head_start_ray_commands"] if "--head" in each]
+    assert "--num-cpus=0" in command
+    assert kuberay["spec"]["headGroupSpec"]["rayStartParams"]["num-cpus"] == "0"
 
 
 def test_all_files_have_the_same_image_and_version():
@@ -72,18 +76,6 @@ def test_all_files_have_the_same_image_and_version():
     assert kuberay["spec"]["rayVersion"] == version("ray")
     for name in ("Dockerfile", "apptainer.def"):
         assert f"ray[default]=={version('ray')}" in (FOLDER / name).read_text()
-
-
-def test_head_has_no_workers():
-    (command,) = [
-        each for each in read("cluster.yaml")["head_start_ray_commands"] if "--head" in each
-    ]
-    assert "--num-cpus=0" in command
-    assert read("kuberay.yaml")["spec"]["headGroupSpec"]["rayStartParams"]["num-cpus"] == "0"
-
-
-def test_slurm_script_is_shell():
-    subprocess.run(["bash", "-n", FOLDER / "slurm.sh"], check=True)
 
 
 def test_ray_on_this_machine_has_a_token_of_its_own(monkeypatch):

@@ -1,9 +1,5 @@
 """Tables of episodes."""
 
-import os
-import subprocess
-import sys
-
 import duckdb
 import numpy as np
 import pandas
@@ -22,6 +18,7 @@ from compiler_gym.distributed.rows import (
     trajectories,
 )
 from compiler_gym.spaces import Box, Scalar, Sequence
+from tests.processes import run_interpreter
 
 SPACES = {
     "Vector": Box(0, 9, shape=(2,), dtype=np.int64),
@@ -110,8 +107,4 @@ def test_an_episode_is_named_by_its_content():
 
 def test_packages_are_imported_when_they_are_needed():
     script = "import compiler_gym.distributed, sys; print(*sys.modules)"
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run(
-        [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True
-    )
-    assert not {"ray", "pyarrow"} & set(done.stdout.split())
+    assert not {"ray", "pyarrow"} & {*run_interpreter("-c", script).stdout.split()}

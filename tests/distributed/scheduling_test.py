@@ -129,6 +129,18 @@ def test_only_a_task_that_was_alone_counts_a_try(tries, monkeypatch):
     assert [(each.task.number, each.tries) for each in found if each.error] == [(deadly, tries)]
 
 
+def test_the_rest_of_a_call_that_ended_early_runs_again(monkeypatch):
+    class Early(PlayedHandle):
+        """A process that ends each call after its first task."""
+
+        def run(self, tasks, blobs, seconds):
+            return super().run(tasks[:1], blobs, seconds)
+
+    backend = PlayedBackend()
+    monkeypatch.setattr(backend, "start", lambda: Early(backend))
+    assert not failed_of(squares(Pool(backend), 100))
+
+
 def test_a_worker_without_room_is_given_up_only_without_calls():
     backend = PlayedBackend("ok ok ok lost", room=2)
     pool = Pool(backend, Limits(tries=3))

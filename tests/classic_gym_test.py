@@ -130,14 +130,6 @@ class AlwaysAppend(gym.ActionWrapper):
 
 
 class TestFourResults:
-    def test_plain(self):
-        with gym.make("toy-v0") as env:
-            assert env.reset().sum() == 5
-            observation, reward, done, info = env.step(env.action_space["append-a"])
-            assert observation.sum() == reward == 6
-            assert not done
-            assert not info["action_had_no_effect"]
-
     def test_custom_wrappers(self):
         env = Doubled(AlwaysAppend(gym.make("toy-v0")))
         env.reset()
@@ -274,16 +266,6 @@ class TestWrappersOfGym:
 
 class TestFiveResults:
     """``apply_api_compatibility`` makes environments of gym 0.26 of ours."""
-
-    def test_plain(self):
-        env = gym.make("toy-v0", apply_api_compatibility=True)
-        observation, info = env.reset(seed=1)
-        assert observation.sum() == 5
-        assert info == {}
-        observation, reward, terminated, truncated, _ = env.step(3)
-        assert observation.sum() == reward == 6
-        assert (terminated, truncated) == (False, False)
-        env.close()
 
     def test_wrappers(self):
         env = gym.make("toy-v0", apply_api_compatibility=True, max_episode_steps=2, autoreset=True)

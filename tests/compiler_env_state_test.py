@@ -126,35 +126,25 @@ class TestReader:
         assert csv.field_size_limit() == before
 
     @pytest.mark.parametrize(
-        "text",
+        ("text", "version"),
         [
-            f"{URI},0.5,2,-a -b\n",
-            f"benchmark,reward,walltime,commandline\n{URI},0.5,2,-a -b\n",
-            f"WALLTIME, Reward ,commandline,Benchmark\n2,0.5,-a -b,{URI}\n",
-            f"{URI},0.5,2,-a -b\n\n",
+            (f"{URI},0.5,2,-a -b\n", None),
+            (f"benchmark,reward,walltime,commandline\n{URI},0.5,2,-a -b\n", None),
+            (f"WALLTIME, Reward ,commandline,Benchmark\n2,0.5,-a -b,{URI}\n", None),
+            (f"{URI},0.5,2,-a -b\n\n", None),
+            (f"{URI},0.5,2,-a -b,23.1.4\n", "23.1.4"),
+            (f"Compiler_Version,walltime,reward,commandline,benchmark\n9,2,.5,-a -b,{URI}\n", "9"),
         ],
     )
-    def test_columns(self, text):
+    def test_columns(self, text, version):
         (state,) = read(text)
         assert state.model_dump() == {
             "benchmark": URI,
             "reward": 0.5,
             "walltime": 2,
             "commandline": "-a -b",
-            "compiler_version": None,
+            "compiler_version": version,
         }
-
-    @pytest.mark.parametrize(
-        "text",
-        [
-            f"{URI},0.5,2,-a -b,23.1.4\n",
-            f"Compiler_Version,walltime,reward,commandline,benchmark\n23.1.4,2,0.5,-a -b,{URI}\n",
-        ],
-    )
-    def test_version_of_the_compiler(self, text):
-        (state,) = read(text)
-        assert state == make(reward=0.5, commandline="-a -b")
-        assert state.compiler_version == "23.1.4"
 
     @pytest.mark.parametrize("line", [f"{URI},,,\n", f"{URI},,,,\n"])
     def test_empty(self, line):

@@ -203,15 +203,12 @@ def test_worker_that_fails(make_env, tmp_path):
         random_search(make, tmp_path, total_runtime=100, nproc=1)
 
 
-def test_no_reward_space(tmp_path):
-    with pytest.raises(ValueError, match="reward space"):
-        random_search(lambda: make_toy_env(benchmark=HELLO), tmp_path)
-
-
 @pytest.mark.parametrize("values", [{"nproc": 0}, {"total_runtime": 0}, {"patience": -1}])
 def test_wrong_numbers(make_env, values, tmp_path):
     with pytest.raises(ValueError, match="positive"):
         random_search(make_env, tmp_path, **values)
+    with pytest.raises(ValueError, match="reward space"):
+        random_search(lambda: make_toy_env(benchmark=HELLO), tmp_path)
 
 
 def test_random_agent_worker(make_env):

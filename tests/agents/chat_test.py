@@ -1,9 +1,6 @@
 """Recorded episodes as conversations."""
 
 import json
-import os
-import subprocess
-import sys
 
 import pyarrow as pa
 import pytest
@@ -11,6 +8,7 @@ from pyarrow import parquet
 
 from compiler_gym.agents.chat import conversation, conversations, write
 from compiler_gym.cli.chat import chat
+from tests.processes import run_interpreter
 
 PROGRAM = "benchmark://kernels-v0/sha256"
 GOOD = {"failed_action": None, "error": None}
@@ -98,5 +96,4 @@ def test_no_package_of_a_protocol_is_needed():
         "import compiler_gym.agents.baselines, compiler_gym.agents.chat, compiler_gym.agents.trl\n"
         "import compiler_gym.openenv\n"
     )
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    subprocess.run([sys.executable, "-c", code], check=True, env=environment)
+    run_interpreter("-c", code)

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 import re
 import subprocess
 import sys
@@ -24,6 +23,7 @@ from compiler_gym.cli.mcp import mcp
 from compiler_gym.errors import EnvironmentNotSupported
 from tests.agents.conftest import LIMITS
 from tests.document_code import block_with, code_blocks
+from tests.processes import python_environment, run_interpreter
 
 DOCUMENT = "docs/guides/agents.md"
 TOKEN = "a-token-of-the-tests"
@@ -185,7 +185,7 @@ async def stdio_session(*arguments):
     command = StdioServerParameters(
         command=sys.executable,
         args=["-m", "compiler_gym", "mcp", *arguments],
-        env={**os.environ, "PYTHONPATH": ":".join(sys.path)},
+        env=python_environment(),
     )
     async with stdio_client(command) as streams, ClientSession(*streams) as session:
         yield session
@@ -246,14 +246,8 @@ def test_official_client_calls_each_tool_on_http(url, root):
 
 
 def test_end_of_input_ends_the_program():
-    done = subprocess.run(
-        [sys.executable, "-m", "compiler_gym", "mcp"],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": ":".join(sys.path)},
-    )
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    done = run_interpreter("-m", "compiler_gym", "mcp", stdin=subprocess.DEVNULL)
+    assert (done.stdout, done.stderr) == ("", "")
 
 
 def test_missing_package(monkeypatch):

@@ -49,18 +49,6 @@ def test_reward_is_verified(play):
     assert episode.verdict.has_run
 
 
-def test_errors_are_answers(play):
-    episode = play()
-    for tool, arguments in (
-        ("nonsense", {}),
-        ("undo", {"cuont": 1}),
-        ("undo", {}),
-        ("apply_passes", {"passes": ["sroaa"]}),
-    ):
-        answer = episode.call(tool, **arguments)
-        assert answer.is_error and answer.text.startswith("Error: ") and not answer.done
-
-
 def test_last_call_submits(play):
     episode = play(calls=2)
     assert not episode.call("apply_passes", passes=GOOD).done

@@ -134,26 +134,23 @@ def test_kept_programs_are_bounded(monkeypatch):
 
 
 @pytest.fixture
-def compiler_to_kill():
-    """A compiler, and a function that kills all of its processes."""
+def bench_to_kill():
+    """A workbench with a compiler of its own, and a function that kills all of its processes."""
     others = {*descendants(os.getpid())}
     compiler = Compiler(LIMITS)
-
-    yield compiler, lambda: kill_all({*descendants(os.getpid())} - others)
+    yield Workbench(compiler, LIMITS), lambda: kill_all({*descendants(os.getpid())} - others)
     compiler.close()
 
 
-def test_program_is_opened_after_all_processes_were_killed(compiler_to_kill):
-    compiler, kill = compiler_to_kill
-    bench = Workbench(compiler, LIMITS)
+def test_program_is_opened_after_all_processes_were_killed(bench_to_kill):
+    bench, kill = bench_to_kill
     text = bench.open_program("sha256")
     kill()
     assert bench.open_program("sha256") == text
 
 
-def test_branches_are_as_before_after_all_processes_were_killed(compiler_to_kill):
-    compiler, kill = compiler_to_kill
-    bench = Workbench(compiler, LIMITS)
+def test_branches_are_as_before_after_all_processes_were_killed(bench_to_kill):
+    bench, kill = bench_to_kill
     bench.open_program("bitops")
     bench.apply_passes(["sroa", "early-cse"])
     bench.fork("other")
@@ -168,9 +165,8 @@ def test_branches_are_as_before_after_all_processes_were_killed(compiler_to_kill
         assert bench.call(tool, **arguments) == answer
 
 
-def test_no_pass_is_blamed_for_killed_processes(compiler_to_kill):
-    compiler, kill = compiler_to_kill
-    bench = Workbench(compiler, LIMITS)
+def test_no_pass_is_blamed_for_killed_processes(bench_to_kill):
+    bench, kill = bench_to_kill
     bench.open_program("bitops")
     bench.apply_passes(["sroa"])
     answer = bench.apply_passes(["early-cse"])

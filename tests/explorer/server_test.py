@@ -20,6 +20,11 @@ SROA, INSTCOMBINE = "function(sroa)", "function(instcombine<no-verify-fixpoint>)
 INLINE = "cgscc(inline)"
 
 
+@pytest.fixture
+def program(client):
+    return client.paste()
+
+
 def path(client, program, actions, first=0):
     return client.call("path", {"program": program, "actions": actions, "first": first})
 
@@ -40,8 +45,7 @@ def test_built_in_program(client):
     assert "There is no built-in" in client.fails("program", {"name": "/etc/passwd"})
 
 
-def test_steps_and_ir_are_those_of_an_environment(client):
-    program = client.paste()
+def test_steps_and_ir_are_those_of_an_environment(client, program):
     found = path(client, program, [SROA, SROA, INLINE])
     with LlvmEnv() as env:
         env.reset(benchmark=make_benchmark_from_source(SOURCE, lang="c"))
@@ -64,23 +68,23 @@ def _source():
     return {"language": "c", "text": SOURCE, "flags": ""}
 
 
-def test_branches_do_not_disturb_each_other(client):
-    program = client.paste()
+def test_branches_do_not_disturb_each_other(client, program):
     one = path(client, program, [SROA, INSTCOMBINE])
     path(client, program, [SROA, INLINE])
     assert path(client, program, [SROA, INSTCOMBINE]) == one
 
 
-def test_level_as_a_branch(client):
-    program = client.paste()
+def test_level_as_a_branch(client, program):
     (step,) = path(client, program, ["default<Oz>"])["steps"]
     assert step["instructions"] < client.call("program", {"source": _source()})["instructions"]
     mixed = {"program": program, "actions": ["default<Oz>", SROA]}
     assert "pipelines only" in client.fails("path", mixed)
+    request = {"program": program, "actions": ["default<Oz>"], "objective": "instructions"}
+    (failed,) = client.results("rank", request)
+    assert "branch of a level" in failed["problem"]["message"]
 
 
-def test_metrics(client):
-    program = client.paste()
+def test_metrics(client, program):
     before = client.call("metrics", {"program": program, "actions": []})
     after = client.call("metrics", {"program": program, "actions": [SROA, INLINE]})
     assert after["bytes"] < before["bytes"]
@@ -114,8 +118,7 @@ def test_flags(client):
     assert "'-fplugin=evil.so'" in client.fails("program", {"source": source})
 
 
-def test_ranking(client):
-    program = client.paste()
+def test_ranking(client, program):
     request = {"program": program, "actions": [], "objective": "instructions"}
     *rows, end = client.results("rank", request)
     assert end == {"type": "done"}
@@ -127,13 +130,6 @@ def test_ranking(client):
     assert saved[SROA] == before - step["instructions"] > 0
     unchanged = {row["action"] for row in rows if not row["changed"]}
     assert "function(licm)" not in saved and "function(loop-mssa(licm))" in unchanged
-
-
-def test_ranking_of_a_level_is_refused(client):
-    program = client.paste()
-    request = {"program": program, "actions": ["default<Oz>"], "objective": "instructions"}
-    (failed,) = client.results("rank", request)
-    assert "branch of a level" in failed["problem"]["message"]
 
 
 def test_ranking_is_cancelled(client, monkeypatch):
@@ -160,8 +156,7 @@ def test_ranking_is_cancelled(client, monkeypatch):
     assert len(rest) < 20
 
 
-def test_search_finds_something_and_stops(client):
-    program = client.paste()
+def test_search_finds_something_and_stops(client, program):
     request = {"program": program, "objective": "instructions", "seconds": 60}
     with client.job("search", request) as socket:
         points = [json.loads(socket.recv()), json.loads(socket.recv())]
@@ -173,8 +168,7 @@ def test_search_finds_something_and_stops(client):
     assert path(client, program, best["actions"])["steps"][-1]["instructions"] == best["best"]
 
 
-def test_search_is_paused(client):
-    program = client.paste()
+def test_search_is_paused(client, program):
     request = {"program": program, "objective": "instructions", "seconds": 60}
     with client.job("search", request) as socket:
         json.loads(socket.recv())
@@ -189,8 +183,7 @@ def test_search_is_paused(client):
 
 
 @pytest.mark.parametrize("policy", ["pieces45", "sequence", "network"])
-def test_policy_gives_a_branch(client, policy):
-    program = client.paste()
+def test_policy_gives_a_branch(client, policy, program):
     actions = client.call("policy", {"program": program, "policy": policy})["actions"]
     before = client.call("program", {"source": _source()})["instructions"]
     left = path(client, program, actions)["steps"][-1]["instructions"]
@@ -199,8 +192,7 @@ def test_policy_gives_a_branch(client, policy):
     assert left <= level["steps"][-1]["instructions"]
 
 
-def test_policy_gives_a_level_if_that_is_best(client, monkeypatch):
-    program = client.paste()
+def test_policy_gives_a_level_if_that_is_best(client, monkeypatch, program):
     poor = Policy((("globaldce",),), {}, levels=True)
     monkeypatch.setattr(Policy, "load", lambda _: poor)
     actions = client.call("policy", {"program": program, "policy": "sequence"})["actions"]
@@ -220,8 +212,7 @@ def test_causes(client):
     assert "nothing" in failed["problem"]["message"]
 
 
-def test_export(client, tmp_path):
-    program = client.paste()
+def test_export(client, tmp_path, program):
     answer = client.call("export", {"program": program, "actions": [SROA, INLINE]})
     assert "-passes='module(function(sroa),cgscc(inline))'" in answer["commandline"]
     header, row = csv.reader(answer["csv"].splitlines())

@@ -1,8 +1,10 @@
 """Sphinx settings of the site. ``build_site.py`` copies this file beside the pages."""
 
 import os
+from functools import cache
 
 from reference_pages import PARTS
+from sphinx import addnodes
 from sphinx.util import inspect
 
 import compiler_gym
@@ -103,7 +105,38 @@ def signature_of_wrapper(app, what, name, obj, options, signature, return_annota
     return inspect.stringify_signature(own, unqualified_typehints=True), None
 
 
+@cache
+def titles_of(app):
+    """Returns the table of contents of each page with its title and the pages below alone."""
+    tocs = {name: toc.deepcopy() for name, toc in app.env.tocs.items()}
+    for toc in tocs.values():
+        for entry in toc.children:
+            if len(entry) > 1:
+                entry[1][:] = [*entry.findall(addnodes.toctree)]
+    return tocs
+
+
+def navigate_by_titles(app, pagename, templatename, context, doctree):
+    """Makes the tree of all pages from their titles.
+
+    The theme wants nothing else. Sphinx would copy all headings and names of all pages for each
+    page.
+    """
+    make_tree = context.get("toctree")
+
+    def make_tree_of_titles(**options):
+        whole, app.env.tocs = app.env.tocs, titles_of(app)
+        try:
+            return make_tree(**options)
+        finally:
+            app.env.tocs = whole
+
+    if make_tree is not None:
+        context["toctree"] = make_tree_of_titles
+
+
 def setup(app):
     """Connects the functions above."""
+    app.connect("html-page-context", navigate_by_titles, priority=400)  # The theme has 500.
     app.connect("autodoc-process-bases", without_private_bases)
     app.connect("autodoc-process-signature", signature_of_wrapper)

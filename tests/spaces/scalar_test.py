@@ -75,23 +75,9 @@ def test_is_a_box_to_gymnasium():
         assert json.loads(json.dumps(plain)) == plain == space.from_jsonable(plain)
 
 
-@pytest.mark.parametrize(
-    ("subtype", "supertype", "expected"),
-    [
-        (int, int, True),
-        (bool, int, True),
-        (int, np.integer, True),
-        (np.int32, np.integer, True),
-        (np.dtype(np.int32), np.int32, True),
-        (np.float32, np.integer, False),
-        (float, int, False),
-        (str, str, True),
-        (str, int, False),
-        (dict, dict, True),
-        (dict, int, False),
-        ("int64", np.integer, True),
-        ("nonsense", np.integer, False),
-    ],
-)
-def test_issubdtype(subtype, supertype, expected):
-    assert issubdtype(subtype, supertype) is expected
+def test_issubdtype():
+    integers = [bool, int, np.int32, np.dtype(np.int8), "int64"]
+    assert all(issubdtype(kind, np.integer) == (kind is not bool) for kind in integers)
+    assert issubdtype(bool, int) and issubdtype(str, str) and issubdtype(dict, dict)
+    others = [(np.float32, np.integer), (float, int), (str, int), (dict, int), ("odd", np.integer)]
+    assert not any(issubdtype(*pair) for pair in others)

@@ -1,4 +1,3 @@
-import pickle
 from collections import Counter
 from itertools import count, islice
 
@@ -75,16 +74,6 @@ def test_add_and_remove(datasets):
     assert "b-v0" not in datasets
     with pytest.raises(LookupError):
         datasets.remove("b-v0")
-
-
-def test_require(datasets):
-    datasets.add(Numbers("benchmark://far-v0", installed=False))
-    assert not datasets["far-v0"].installed
-    assert datasets.require("far-v0") is datasets["far-v0"]
-    assert datasets["far-v0"].installed
-    assert datasets.require("generator://g-v0") == "generator://g-v0"
-    with pytest.raises(LookupError, match="far-v0"):
-        datasets.require("benchmark://far-v1")
 
 
 def test_benchmarks_in_turns(datasets):
@@ -209,8 +198,3 @@ def test_random_benchmark_is_reproducible(datasets):
     assert draws[0] == draws[1]
     assert len(set(draws[0])) > 5
     assert datasets.random_benchmark() is not None
-
-
-def test_pickle(datasets):
-    duplicate = pickle.loads(pickle.dumps(datasets))
-    assert list(duplicate.datasets(True)) == list(datasets.datasets(True))

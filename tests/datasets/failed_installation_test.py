@@ -164,13 +164,6 @@ def is_whole(place):
     return place.files() == [".extracted", place.options["tar_sha256"], "large.bc", "small.bc"]
 
 
-def test_nothing_goes_wrong(place):
-    assert place.install() == URIS
-    assert is_whole(place)
-    assert place.install() == URIS
-    assert place.server.ranges == [None]
-
-
 def wait_for_file(folder, pattern, size):
     """Waits for a file of a size."""
     for _ in range(3000):
@@ -220,14 +213,6 @@ def test_unwritable_folder(place):
     assert error.startswith(f"Cannot change the files of dataset {NAME}: ")
     assert "'/sys/kernel/benchmark'. Set the environment variable COMPILER_GYM_SITE_DATA" in error
     assert place.server.ranges == [] and place.files() == []
-
-
-def test_something_else_is_in_the_place_of_the_folder(place):
-    place.site.write_text("")
-    error = place.install(code=1)
-    assert error.startswith(f"Cannot change the files of dataset {NAME}: ")
-    place.site.unlink()
-    assert place.install() == URIS
 
 
 def test_folder_of_somebody_else_can_be_used(place, monkeypatch, tmp_path):

@@ -67,13 +67,6 @@ def test_containing_by_names_that_are_known_before(source):
     assert not dataset.installed
 
 
-def test_published_size(source):
-    dataset = source.dataset(size=99)
-    assert dataset.size == 99
-    dataset.install()
-    assert dataset.size == 2
-
-
 def test_another_release_is_not_installed(source):
     source.dataset().install()
     assert source.dataset().installed
@@ -81,7 +74,8 @@ def test_another_release_is_not_installed(source):
 
 
 def test_uninstall_and_install_again(source):
-    dataset = source.dataset()
+    dataset = source.dataset(size=99)
+    assert dataset.size == 99  # As it was published.
     dataset.install()
     assert dataset.size == 2
     dataset.uninstall()
@@ -137,12 +131,6 @@ def test_list_of_the_files_is_in_memory_once(source):
     assert first is second
     datasets[0].uninstall()
     assert list(datasets[1].benchmark_uris()) == URIS  # Installed again.
-
-
-def test_deprecated(source):
-    dataset = source.dataset(deprecated="use another one")
-    with pytest.warns(DeprecationWarning, match="use another one"):
-        dataset.benchmark("data-v0/a")
 
 
 def _count_installations(dataset):

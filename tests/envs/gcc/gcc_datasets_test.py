@@ -30,12 +30,6 @@ def test_datasets(env):
 
 
 class TestKernels:
-    def test_are_sources(self, env):
-        dataset = env.datasets["benchmark://kernels-v0"]
-        assert dataset.size == 28
-        benchmark = dataset.benchmark("benchmark://kernels-v0/lzss")
-        assert benchmark.source.startswith(("/", "#"))
-
     def test_output_is_validated(self, env):
         env.reset(benchmark="benchmark://kernels-v0/lzss")
         env.step(env.action_space["-Os"])

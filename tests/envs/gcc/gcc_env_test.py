@@ -57,14 +57,13 @@ def by_hand(env, tmp_path, *arguments):
 
 
 class TestObservations:
-    def test_object_equals_gccs(self, env, tmp_path):
+    def test_code_equals_gccs(self, env, tmp_path):
         env.multistep([env.action_space["-Os"], env.action_space["-fno-ivopts"]])
         assert env.command_line == "gcc -Os -fno-ivopts -w -c program.c -o program.o"
         expected = by_hand(env, tmp_path, *env.command_line.split()[1:]) / "program.o"
         assert env.obj == expected.read_bytes()
         assert env.obj_size == len(env.obj)
-
-    def test_assembly_equals_gccs(self, env, tmp_path):
+        env.reset()
         env.step(env.action_space["-O2"])
         folder = by_hand(env, tmp_path, "-O2", "-S", "program.c")
         assert env.asm == (folder / "program.s").read_text()
@@ -161,8 +160,9 @@ class TestForks:
 
 class TestCompilations:
     def test_are_made_once(self, fake_env, fake_gcc):
-        """For all observations, episodes and forks together."""
+        """For all observations, episodes and forks together; none for actions alone."""
         fake_env.step(fake_env.action_space["-O2"])
+        assert fake_gcc.calls("-O2 -w") == []
         assert fake_env.obj_size == len(fake_env.obj)
         assert fake_env.obj_hash
         with fake_env.fork() as fork:
@@ -173,10 +173,6 @@ class TestCompilations:
         assert len(fake_gcc.calls("-O2 -w -c")) == 1
         assert fake_env.asm_size
         assert len(fake_gcc.calls("-O2 -w -S")) == 1
-
-    def test_are_not_made_for_actions(self, fake_env, fake_gcc):
-        fake_env.step(fake_env.action_space["-O2"])
-        assert fake_gcc.calls("-O2 -w") == []
 
     def test_sizes_follow_the_program(self, fake_env):
         size = fake_env.obj_size

@@ -42,13 +42,6 @@ def test_passes_of_llvm_alone(env):
         assert env.action_space.n == everything.n
 
 
-def test_passes_of_llvm_in_vector_environments():
-    with compiler_gym.make_vec("llvm-autophase-ic-v0", 2, action_space="PassesLLVM") as envs:
-        envs.reset(seed=1)
-        assert envs.single_action_space.name == "PassesLLVM"
-        envs.step(envs.action_space.sample())
-
-
 # --------------------------------------------------------------------------------------------------
 # Pipelines.
 
@@ -118,29 +111,6 @@ def test_opt_accepts_them_all():
     subprocess.run(
         command, input="define i32 @main() {\n  ret i32 0\n}\n", text=True, check=True, timeout=250
     )
-
-
-def test_a_fixed_list_of_passes(env):
-    """As programs for former releases look them up once, as the actions of an agent."""
-    flags = ["-break-crit-edges", "-early-cse-memssa", "-gvn-hoist", "-gvn", "-instcombine"]
-    flags += ["-instsimplify", "-jump-threading", "-loop-reduce", "-loop-rotate", "-mem2reg"]
-    flags += ["-loop-versioning", "-newgvn", "-reg2mem", "-simplifycfg", "-sroa"]
-    env.reset(
-        benchmark=game_program(),
-        action_space="Legacy124",
-        observation_space="Autophase",
-        reward_space="IrInstructionCountOz",
-    )
-    choices = [env.action_space.flags.index(flag) for flag in flags]
-    assert [env.action_space.names[choice] for choice in choices] == flags
-    total = 0
-    for action in choices:
-        observation, reward, done, _ = env.step(action)
-        assert observation.shape == (56,)
-        assert not done
-        total += reward
-    assert env.episode_reward == pytest.approx(total)
-    assert total > 0
 
 
 def test_legacy_actions_are_those_of_the_table(env):

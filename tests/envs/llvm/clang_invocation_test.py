@@ -19,18 +19,6 @@ def test_command():
     assert ClangInvocation(["a.c"], driver="mine").command(Path("b.bc"))[:2] == ["mine", "a.c"]
 
 
-def test_no_pass_has_run_and_none_is_forbidden(tmp_path):
-    source = tmp_path / "a.c"
-    source.write_text("static int f(int x) { return x; }\nint main(void) { return f(0); }\n")
-    outpath = tmp_path / "a.bc"
-    compile_source(ClangInvocation.from_c_file(source), outpath)
-    ir = ir_of(outpath)
-    assert "alloca i32" in ir
-    assert "call i32 @f" in ir
-    assert "noinline" not in ir
-    assert "optnone" not in ir
-
-
 def test_without_system_includes(tmp_path):
     source = tmp_path / "a.c"
     source.write_text("#include <stdio.h>\n")

@@ -71,9 +71,7 @@ def test_source_does_not_compile(project):
         ("gcc -O2", "no source file"),
         ("gcc main.o -o prog", "no source file"),
         ("gcc -x c -", "standard input"),
-        ("gcc -E main.c", "produces no code because of -E"),
-        ("gcc -MM main.c", "produces no code because of -MM"),
-        ("gcc -fsyntax-only main.c", "produces no code because of -fsyntax-only"),
+        ("gcc -E main.c", "no code .*-E"),
         ("gcc -c main.c lib/value.c", "compiles 2 sources"),
         ("gcc main.c -o", "argument to '-o' is missing"),
         ("gcc main.c 'b", "No closing quotation"),
@@ -143,73 +141,50 @@ def contents(folder):
 # The outputs are named like sources, so a command that is misread destroys one.
 _HARMLESS = """
 -c unit.c
--c unit.c -o unit.o
 -c unit.c -oout/unit.o
 -c unit.c --output=unit.o
 -c unit.c --output unit.o
--S unit.c
 -S unit.c -o other.c
--c unit.c -o other.c
 -emit-llvm -c unit.c
 -emit-llvm -S unit.c
--MJ other.c -c unit.c -o unit.o
--MJother.c -c unit.c -o unit.o
+-MJ other.c -MD -MF x.c -c unit.c -o unit.o
+-MJother.c -MMD -MFx.c -MT x.c -MQ y.c -MP -c unit.c
 -c unit.c -gen-cdb-fragment-path out
---serialize-diagnostics other.c -c unit.c -o unit.o
--serialize-diagnostics other.c -c unit.c -o unit.o
--MD -c unit.c
--MMD -c unit.c -o unit.o
--MD -MF other.c -c unit.c -o unit.o
--MMD -MFother.c -MT x.c -MQ y.c -MP -c unit.c
+--serialize-diagnostics other.c -MD -c unit.c -o unit.o
+-serialize-diagnostics other.c -MMD -c unit.c
 -Wp,-MD,other.c -c unit.c
 -Wp,-MMD,other.c -Wp,-MT,x.c -c unit.c
 -save-temps -c unit.c
 -save-temps=obj -c unit.c -o out/unit.o
 -save-temps=cwd -c unit.c -o out/unit.o
 --save-temps unit.c part.c main.c
--dumpdir out/ -c unit.c
--fstack-usage -c unit.c
--fproc-stat-report=other.c -c unit.c
+-dumpdir out/ -fstack-usage -fproc-stat-report=other.c -c unit.c
 --coverage -c unit.c
 -ftest-coverage -fprofile-arcs unit.c part.c main.c
--fprofile-instr-generate=other.c -c unit.c
--ftime-trace -c unit.c
--ftime-trace=other.c -c unit.c
--fsave-optimization-record -c unit.c
--foptimization-record-file=other.c -c unit.c
--g -gsplit-dwarf -c unit.c -o unit.o
+-fprofile-instr-generate=other.c -ftime-trace -c unit.c
+-ftime-trace=other.c -fsave-optimization-record -c unit.c
+-foptimization-record-file=other.c -save-stats -c unit.c
+-g -gsplit-dwarf -save-stats=obj -c unit.c -o out/unit.o
 -g -gsplit-dwarf unit.c part.c main.c
--save-stats -c unit.c
--save-stats=obj -c unit.c -o out/unit.o
 -Xclang -dependency-file -Xclang other.c -Xclang -MT -Xclang x -c unit.c
--Xclang -header-include-file -Xclang other.c -H -c unit.c
--Xclang -stats-file=other.c -c unit.c
--Wl,-Map,other.c unit.c part.c main.c
+-Xclang -header-include-file -Xclang other.c -H -Xclang -stats-file=x.c -c unit.c
+-Wl,-Map,other.c -Wl,--dependency-file=x.c unit.c part.c main.c
 -Wl,-Map=other.c -Wl,--gc-sections -Wl,-z,now unit.c part.c main.c
--Wl,--dependency-file=other.c unit.c part.c main.c
--Xlinker -Map=other.c unit.c part.c main.c
--fuse-ld=lld -Wl,-Map=other.c unit.c part.c main.c
+-fuse-ld=lld -Xlinker -Map=other.c unit.c part.c main.c
 -flto -c unit.c -o unit.o
 -flto=thin unit.c part.c main.c -o prog
--fno-integrated-as -c unit.c
--w -c unit.c
--c -- -w.c
+-fno-integrated-as -w -c unit.c
 -O3 -o out/x.o -c -- -w.c
--c 'b c.c'
 -c 'b c.c' -o 'b c.o'
--include known.h -c unit.c -o unit.o
--include other.c -c unit.c
--imacros known.h -D other.c -U x.c -I . -isystem . -iquote . -idirafter . -c unit.c
--D other.c -c unit.c
+-include known.h -imacros known.h -include other.c -c unit.c -o unit.o
+-D other.c -U x.c -I . -isystem . -iquote . -idirafter . -c unit.c
 -x c known.h -x none unit.c -shared -fPIC -o prog
 -x c++ -c unit.c
 -xc -c text.txt
 @flags -c unit.c
 @outputs
-unit.c part.c main.c -lm -o prog
 unit.c part.c main.c -o other.c
-unit.c assembly.S part.c main.c -MD
-unit.c plain.s part.c main.c -save-temps
+unit.c assembly.S plain.s part.c main.c -MD -save-temps
 -static unit.c part.c main.c -Wl,--start-group -lm -Wl,--end-group
 -shared -fPIC unit.c -o unit.so
 -r -nostdlib unit.c -o unit.o

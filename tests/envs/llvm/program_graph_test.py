@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from compiler_gym.envs.llvm.derived_observations import program_graph, program_graph_json, unpack
-from compiler_gym.service.proto import Opaque
 from compiler_gym.service.proto.value_converters import OPAQUE_FORMATS
+from compiler_gym.views import ObservationSpaceSpec
 from tests.envs.llvm.kernel_programs import SOME_KERNELS, kernel_uri
 
 
@@ -130,33 +130,13 @@ def test_kernels_are_as_the_library_would_make_them(env, kernel):
 
 
 def test_other_clients_get_the_same(env):
+    """As the service sends what has these numbers on the wire."""
     env.reset()
-    for name, index in (("Programl", 6), ("ProgramlJson", 7)):
-        event = _observe_by_index(env, index)
-        opaque = Opaque()
-        assert event.any_value.Unpack(opaque)
-        value, expected = OPAQUE_FORMATS[opaque.format](opaque.data), env.observation[name]
+    offered = env.service.observation_spaces
+    for index, name in ((6, "Programl"), (7, "ProgramlJson")):
+        env.observation.spaces["raw"] = ObservationSpaceSpec.from_proto(index, offered[index])
+        value, expected = env.observation["raw"], env.observation[name]
         if name == "Programl":
             assert networkx.utils.graphs_equal(value, expected)
         else:
             assert value == expected
-
-
-def _observe_by_index(env, index):
-    """Asks the service for what has an index on the wire, as it comes."""
-    spec = env.observation.spaces["Ir"]
-    raw = type(spec)(
-        id="raw",
-        index=index,
-        space=spec.space,
-        translate=lambda event: event,
-        to_string=str,
-        deterministic=True,
-        platform_dependent=False,
-        make_default=lambda: None,
-    )
-    env.observation.spaces["raw"] = raw
-    try:
-        return env.observation["raw"]
-    finally:
-        del env.observation.spaces["raw"]

@@ -44,15 +44,6 @@ def version(connection: CompilerGymServiceConnection, **kwargs) -> str:
     return connection(connection.stub.GetVersion, GetVersionRequest(), **kwargs).compiler_version
 
 
-def test_managed(connection):
-    assert [space.name for space in connection.action_spaces] == ["Edit", "Append"]
-    assert "text" in [space.name for space in connection.observation_spaces]
-    assert version(connection) == "toy 1.0"
-    assert not connection.closed
-    assert connection.is_alive
-    assert any("listening" in line for line in connection.loglines())
-
-
 def test_close():
     connection = CompilerGymServiceConnection(toy_service())
     pid = connection.service.pid
@@ -63,12 +54,6 @@ def test_close():
     with pytest.raises(ServiceIsClosed):
         version(connection)
     connection.close()
-
-
-def test_closing_leaves_an_unmanaged_service_alone(connection):
-    address = f"127.0.0.1:{connection.service.port}"
-    CompilerGymServiceConnection(address).close()
-    assert version(connection) == "toy 1.0"
 
 
 @pytest.mark.parametrize("endpoint", ["", None, 8080, "localhost", "localhost:", ":80", "/bin/sh"])
@@ -116,7 +101,7 @@ def test_timeout():
     hang = StepRequest(session_id=reply.session_id, action=[Event(int64_value=11)])
     with pytest.raises(TimeoutError):
         connection(connection.stub.Step, hang, timeout=0.2)
-    with pytest.raises(ServiceError, match="killed by SIGKILL"):
+    with pytest.raises(ServiceError, match="SIGKILL"):
         connection.close(exit_max_seconds=0)
 
 
@@ -145,7 +130,7 @@ def test_close_with_open_sessions():
     connection = CompilerGymServiceConnection(toy_service())
     benchmark = text_benchmark("hello").proto
     connection(connection.stub.StartSession, StartSessionRequest(benchmark=benchmark))
-    with pytest.raises(ServiceError, match="exited with code 6"):
+    with pytest.raises(ServiceError, match="code 6"):
         connection.close()
 
 

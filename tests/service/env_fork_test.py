@@ -15,7 +15,6 @@ from tests.service.fake_service import FakeService
 from tests.service.toy_service import (
     HELLO,
     ToyDataset,
-    is_running,
     kill_service,
     make_toy_env,
     open_sessions,
@@ -67,18 +66,6 @@ def test_independence(env):
         fork.reward_space = None
         assert env.observation_space_spec == "text"
         assert env.reward_space == "length"
-
-
-def test_order_of_closing():
-    env = make_toy_env(observation_space="text")
-    env.reset()
-    fork = env.fork()
-    pid = env.service.service.pid
-    env.close()
-    assert is_running(pid)
-    assert fork.step(APPEND_A)[0] == "helloa"
-    fork.close()
-    assert not is_running(pid)
 
 
 def test_copies(env):

@@ -94,7 +94,7 @@ def test_environments_are_not_pickled_but_states_are():
     with make_toy_env(benchmark=HELLO, observation_space="text") as env:
         env.reset()
         env.step(3)
-        with pytest.raises(TypeError, match=r"env\.state.*compiler_gym\.make"):
+        with pytest.raises(TypeError, match=r"env\.state"):
             pickle.dumps(env)
         state = pickle.loads(pickle.dumps(env.state))
         assert isinstance(state, CompilerEnvState)

@@ -60,7 +60,7 @@ class FakeDirectService(FakeService):
         announced_bytes: What the headers of replies say about their size, if it is not true.
         mute: Methods that are carried out without a reply.
         broken: Methods in which the connection breaks before they are carried out.
-        padding: What to append to the details of errors.
+
     """
 
     def __init__(self, is_listening: bool = True, hangs_up: bool = False):
@@ -72,7 +72,7 @@ class FakeDirectService(FakeService):
         self.announced_bytes: int | None = None
         self.mute: set[str] = set()
         self.broken: set[str] = set()
-        self.padding = ""
+
         self._connections: list[socket.socket] = []
         self._session_ends: dict[int, socket.socket] = {}
         self._name = f"compiler_gym-test-{os.urandom(8).hex()}"
@@ -137,7 +137,7 @@ class FakeDirectService(FakeService):
         except _Abort as abort:
             if kind == "session" and request.session_id in self.dead:
                 return False  # A dead process says nothing.
-            self._send(connection, abort.code.value[0], (abort.details + self.padding).encode())
+            self._send(connection, abort.code.value[0], abort.details.encode())
             return True
         if method in self.mute:
             return True

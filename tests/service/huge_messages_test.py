@@ -3,7 +3,6 @@
 import contextlib
 import socket
 import struct
-from pathlib import Path
 
 from compiler_gym.service import CompilerGymServiceConnection
 from compiler_gym.service.proto import GetVersionRequest
@@ -128,16 +127,9 @@ class UnfinishedRequest:
         return result
 
 
-def peak_memory(pid: int) -> int:
-    """Returns the largest resident memory of a process so far, in bytes."""
-    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    (peak,) = (line for line in lines if line.startswith("VmHWM:"))
-    return int(peak.split()[1]) << 10
-
-
 def test_unfinished_messages_are_bounded(tmp_path):
     service = ServiceProgram(tmp_path, f"--max_message_bytes={MAX_MESSAGE}")
-    before = peak_memory(service.pid)
+    before = service.peak_memory()
     with contextlib.ExitStack() as stack:
         requests = []
         for _ in range(12):
@@ -151,7 +143,7 @@ def test_unfinished_messages_are_bounded(tmp_path):
         held = sum(request.sent for request in requests if request.error is None)
         assert 50 * MIB <= held <= QUOTA
         # gRPC rounds the memory for messages up. Twelve messages would be 600 MiB.
-        assert peak_memory(service.pid) - before < 2 * QUOTA
+        assert service.peak_memory() - before < 2 * QUOTA
         with CompilerGymServiceConnection(service.address) as connection:
             assert connection.stub.GetVersion(GetVersionRequest()).service_version
     service.stop()

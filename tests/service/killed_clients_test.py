@@ -13,9 +13,7 @@ from pathlib import Path
 import pytest
 
 from compiler_gym.compliance.target import unassigned_port
-from compiler_gym.errors import SessionDied, SessionNotFound
 from compiler_gym.service import ClientServiceCompilerEnv, CompilerGymServiceConnection
-from compiler_gym.service.proto import StepRequest
 from compiler_gym.service.transport.direct_channel import SWITCH_VARIABLE
 from tests.effort import IS_LONG
 from tests.processes import descendants, is_running, python_environment, wait_until
@@ -112,30 +110,6 @@ def test_killed_client(service, bystander, channel, moment):
     client.communicate(timeout=100)
 
 
-@of_one_service
-def test_sessions_of_a_killed_client_are_unknown(service, bystander, channel):
-    client = start_client(service, "forked")
-    connection = bystander.service
-    # The service counts sessions from 0, which is the bystander's.
-    theirs = range(1, 1 + SESSIONS["forked"])
-    for session_id in theirs:
-        connection(connection.stub.Step, StepRequest(session_id=session_id))
-    client.kill()
-
-    def is_unknown(session_id: int) -> bool:
-        try:
-            connection(connection.stub.Step, StepRequest(session_id=session_id))
-        except SessionNotFound:
-            return True
-        except SessionDied:  # Its process has ended before the service was told of its client.
-            return False
-        return False
-
-    wait_until(lambda: all(map(is_unknown, theirs)))
-    assert not is_unknown(0)
-    client.communicate(timeout=100)
-
-
 def test_child_that_outlives_its_parent_keeps_no_session(service, bystander, channel):
     client = start_client(service, "parent of a process")
     [child] = descendants(client.pid)
@@ -160,19 +134,6 @@ def test_closed_environment_leaves_nothing(service, bystander, channel):
     fork.close()
     assert open_sessions(bystander.service) == 1
     wait_until(lambda: not new_processes(service, processes))
-
-
-@of_one_service
-def test_environments_of_one_process_are_independent(service, bystander, channel):
-    """The lease is that of a connection. An environment and its forks share one; others do not."""
-    with make_toy_env(service=service.address, observation_space="text") as other:
-        other.reset(benchmark=HELLO)
-        with other.fork() as fork:
-            fork.step(APPEND_A)
-        assert other.step(APPEND_A)[0] == "helloa"
-        assert bystander.step(APPEND_A)[0] == "helloaaa"
-    assert bystander.step(APPEND_A)[0] == "helloaaaa"
-    assert open_sessions(bystander.service) == 1
 
 
 def start_at_a_port(tmp_path: Path) -> ServiceProgram:

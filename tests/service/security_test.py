@@ -187,9 +187,9 @@ def test_token(start, token_file):
         with connect(service.address, **opts, direct_channel=False) as connection:
             play(connection)
             assert connection.lease_id > 0
-    with pytest.raises(PermissionError, match="The token is not the one of this service"):
+    with pytest.raises(PermissionError, match="token"):
         connect(service.address, token=TOKEN[:-1] + "0")
-    with pytest.raises(PermissionError, match=r"needs a token.*ConnectionOpts\(token_file="):
+    with pytest.raises(PermissionError, match="token_file"):
         connect(service.address)
 
 

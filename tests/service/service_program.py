@@ -38,6 +38,12 @@ class ServiceProgram:
         self.port = int((directory / "port.txt").read_text())
         self.address = f"127.0.0.1:{self.port}"
 
+    def peak_memory(self) -> int:
+        """Returns the largest resident memory so far, in bytes."""
+        lines = Path(f"/proc/{self.pid}/status").read_text().splitlines()
+        (peak,) = (line for line in lines if line.startswith("VmHWM:"))
+        return int(peak.split()[1]) << 10
+
     def kill(self) -> None:
         """Ends it at once although it has sessions, if it still runs."""
         if self._process.poll() is None:

@@ -1,6 +1,5 @@
 """Services for other machines: encrypted connections, and certificates on both sides."""
 
-import re
 import subprocess
 from pathlib import Path
 from typing import NamedTuple
@@ -110,7 +109,7 @@ def test_tls_and_a_token(start, authority, stranger, tmp_path):
     ca = authority.certificate
     assert version(service, tls_ca_file=ca, token=TOKEN) == "toy 1.0"
     assert version(service, "localhost", tls_ca_file=ca, token_file=token) == "toy 1.0"
-    with pytest.raises(PermissionError, match="needs a token"):
+    with pytest.raises(PermissionError, match="token"):
         version(service, tls_ca_file=ca)
     with pytest.raises(ServiceTransportError):
         version(service, tls_ca_file=stranger.certificate, token=TOKEN)
@@ -143,7 +142,7 @@ def test_certificates_of_clients(start, authority, stranger):
 
 
 def test_tls_alone_does_not_identify_the_client(start, authority):
-    with pytest.raises(RuntimeError, match="TLS without either does not ask who the client is"):
+    with pytest.raises(RuntimeError, match="TLS without"):
         start("--host=0.0.0.0")
     # On this machine the kernel knows.
     service = start()
@@ -154,11 +153,6 @@ def test_unix_socket_is_not_encrypted(start):
     assert ask_by_grpc(f"unix:{start().socket}") == "toy 1.0"
 
 
-def _peak_kibibytes(pid: int) -> int:
-    status = Path(f"/proc/{pid}/status").read_text()
-    return int(re.search(r"VmHWM:\s+(\d+)", status)[1])
-
-
 def test_message_of_a_client_without_the_token_is_not_read(start, authority, tmp_path):
     token_file = tmp_path / "token"
     token_file.write_text(TOKEN)
@@ -166,7 +160,7 @@ def test_message_of_a_client_without_the_token_is_not_read(start, authority, tmp
     service = start(f"--token_file={token_file}")
     credentials = grpc.ssl_channel_credentials(authority.certificate.read_bytes())
     options = [("grpc.max_send_message_length", -1)]
-    before = _peak_kibibytes(service.pid)
+    before = service.peak_memory()
     with grpc.secure_channel(service.address, credentials, options) as channel:
         for _ in range(2):
             with pytest.raises(grpc.RpcError) as error:
@@ -176,12 +170,12 @@ def test_message_of_a_client_without_the_token_is_not_read(start, authority, tmp
             assert error.value.code() is grpc.StatusCode.UNAUTHENTICATED
         check = channel.unary_unary("/grpc.health.v1.Health/Check")
         assert check(b"", timeout=100) == b"\x08\x01"  # SERVING
-    assert _peak_kibibytes(service.pid) - before < 32 << 10
+    assert service.peak_memory() - before < 32 << 20
 
 
 def test_malformed_certificate_of_a_client(tmp_path):
     path = tmp_path / "text"
     path.write_text("text")
     opts = ConnectionOpts(tls_ca_file=path)
-    with pytest.raises(ValueError, match="not in PEM format"):
+    with pytest.raises(ValueError, match="PEM"):
         CompilerGymServiceConnection("127.0.0.1:1", opts)

@@ -31,9 +31,9 @@ class TestActionEncoder:
         space.name = "x"
         encoder = self.encoder(space, encoded)
         assert encoder.encode([-1, 1])[0] == [-1, 1]
-        with pytest.raises(ValueError, match=r"Action 2 is not in the range \[-1, 2\)"):
+        with pytest.raises(ValueError, match=r"2 .*\[-1, 2\)"):
             encoder.encode([2])
-        with pytest.raises(TypeError, match=r"range \[-1, 2\)"):
+        with pytest.raises(TypeError, match=r"\[-1, 2\)"):
             encoder.encode([0.5])
 
 

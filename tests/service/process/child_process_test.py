@@ -18,13 +18,6 @@ def start(script: str) -> ChildProcess:
     return ChildProcess(["/bin/sh", "-c", script], "/", dict(os.environ), subprocess.DEVNULL)
 
 
-def test_exit_code():
-    child = start("exit 7")
-    assert child.wait(100) == 7
-    assert child.poll() == 7
-    assert child.terminate(0) == 7
-
-
 def test_program_proper_has_the_process_id(tmp_path):
     child = start(f"echo $$ > {tmp_path}/pid")
     assert child.wait(100) == 0

@@ -43,12 +43,6 @@ def test_close_does_not_follow_a_foreign_link(tmp_path):
     assert precious.is_dir()
 
 
-def test_directories_in_use_are_not_stale(transient_cache):
-    with ServiceCache() as cache:
-        assert remove_stale_directories(transient_cache / "s") == 0
-        assert cache.path.is_dir()
-
-
 def test_directory_of_a_killed_process_is_removed(transient_cache):
     script = (
         "from compiler_gym.service.process.service_cache import ServiceCache\n"

@@ -24,11 +24,6 @@ def test_all_names_are_exported():
         assert getattr(proto, name) is getattr(compiler_gym_service_pb2_grpc, name)
 
 
-def test_unknown_name():
-    with pytest.raises(AttributeError, match="NoSuchMessage"):
-        _ = proto.NoSuchMessage
-
-
 @pytest.mark.parametrize(
     ("number", "message", "field"),
     [

@@ -67,11 +67,6 @@ OPAQUE = "format: 'json://' data: '[1]'"
         ("DictEvent", "event { key: 'a' value { boolean_value: true } }", {"a": True}),
         ("Opaque", OPAQUE, [1]),
         ("Space", "discrete { n: 2 }", Discrete(2)),
-        ("DiscreteSpace", "n: 2", Discrete(2)),
-        ("NamedDiscreteSpace", "name: 'a'", NamedDiscrete(["a"])),
-        ("BooleanRange", "", Scalar(dtype=bool)),
-        ("FloatRange", "max: 1", Scalar(max=1, dtype=np.float32)),
-        ("StringSpace", "length_range { min: 1 }", Sequence(dtype=str, size_range=(1, None))),
         ("ListSpace", "space { discrete { n: 2 } }", Tuple([Discrete(2)])),
         (
             "DictSpace",

@@ -3,10 +3,9 @@
 import logging
 
 import numpy as np
-import pytest
 
 from compiler_gym.service.proto import Benchmark, File
-from compiler_gym.service.runtime.benchmark_cache import MAX_SIZE_IN_BYTES, BenchmarkCache
+from compiler_gym.service.runtime.benchmark_cache import BenchmarkCache
 
 
 def benchmark(size: int) -> Benchmark:
@@ -22,15 +21,6 @@ def full_cache(**options) -> BenchmarkCache:
     for i in range(10):
         cache[str(i)] = benchmark(10)
     return cache
-
-
-def test_empty():
-    cache = BenchmarkCache()
-    assert (cache.size, cache.size_in_bytes) == (0, 0)
-    assert cache.max_size_in_bytes == MAX_SIZE_IN_BYTES == 512 << 20
-    assert "a" not in cache
-    with pytest.raises(KeyError, match="a"):
-        cache["a"]
 
 
 def test_half_is_evicted():

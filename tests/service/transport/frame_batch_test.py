@@ -138,25 +138,15 @@ def other_replies() -> list[bytes]:
     ]
 
 
-def test_other_replies_are_left_to_the_socket(pairs):
-    for payload in other_replies():
+def test_other_replies_and_errors_are_left_to_the_socket(pairs):
+    for code, payload in [(5, b"text"), *((0, payload) for payload in other_replies())]:
         pairs.begin()
         for other in pairs.theirs:
-            other.send(framed(payload))
+            other.send(framed(payload, code))
         pairs.batch.read()
         for place, sock in enumerate(pairs.ours):
             assert pairs.batch.decoded(place) is None
-            assert sock.finish(count=pairs.batch.bytes_read(place)) == (0, payload)
-
-
-def test_errors_are_left_to_the_socket(pairs):
-    pairs.begin()
-    for other in pairs.theirs:
-        other.send(framed(b"text", 5))
-    pairs.batch.read()
-    for place, sock in enumerate(pairs.ours):
-        assert pairs.batch.decoded(place) is None
-        assert sock.finish(count=pairs.batch.bytes_read(place)) == (5, b"text")
+            assert sock.finish(count=pairs.batch.bytes_read(place)) == (code, payload)
 
 
 def test_malformed_replies(pairs):

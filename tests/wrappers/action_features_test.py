@@ -1,14 +1,11 @@
 """Observations of what has been done in an episode."""
 
-import gymnasium
 import numpy as np
 import pytest
 
-from compiler_gym.envs import GymnasiumEnv
 from compiler_gym.envs.llvm.specs import AUTOPHASE_FEATURE_NAMES
 from compiler_gym.wrappers import (
     ActionHistogram,
-    ActionMask,
     AutophaseNorm,
     ConstrainedCommandline,
     ForkOnStep,
@@ -85,10 +82,6 @@ class TestActionHistogram:
 
 
 class TestLastActions:
-    def test_count(self, few):
-        with pytest.raises(ValueError, match="got 0"):
-            LastActions(few, 0)
-
     def test_around_a_histogram(self, few):
         env = LastActions(ActionHistogram(AutophaseNorm(few)))
         env.reset()
@@ -97,19 +90,3 @@ class TestLastActions:
         assert observation[FEATURES:].tolist() == [1, 1, 0, *one_hot(1)]
         with env.fork() as fork:
             np.testing.assert_array_equal(fork.step(2)[0], env.step(2)[0])
-
-
-@pytest.mark.filterwarnings("error::UserWarning")
-def test_wrappers_of_a_learner_stack(few):
-    few.reward_space = "IrInstructionCountOz"
-    inside = GymnasiumEnv(ActionMask(LastActions(ActionHistogram(AutophaseNorm(few)), 2)))
-    env = gymnasium.wrappers.NormalizeObservation(inside)
-    env = gymnasium.wrappers.TimeLimit(env, 3)
-    env = gymnasium.wrappers.RecordEpisodeStatistics(env)
-    observation, info = env.reset(seed=1)
-    assert observation.shape == (FEATURES + 9,)
-    assert info["action_mask"].tolist() == [True] * 3
-    for _ in range(3):
-        *_, truncated, info = env.step(env.action_space.sample(info["action_mask"].astype("i1")))
-    assert truncated
-    assert info["episode"]["l"] == 3

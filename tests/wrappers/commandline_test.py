@@ -22,15 +22,6 @@ class TestTerminalAction:
         assert env.actions == [env.action_space["mem2reg"]]
         assert env.reset() == before
 
-    def test_actions_after_the_terminal_one_are_ignored(self, small):
-        env = CommandlineWithTerminalAction(small)
-        env.reset()
-        mem2reg, dce = env.action_space["mem2reg"], env.action_space["dce"]
-        *_, done, info = env.multistep([mem2reg, env.action_space.n - 1, dce])
-        assert done
-        assert info["terminal_action"]
-        assert env.actions == [mem2reg]
-
     def test_another_action_space(self, small):
         env = CommandlineWithTerminalAction(small)
         env.reset(action_space="Legacy124")

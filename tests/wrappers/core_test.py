@@ -84,8 +84,6 @@ class TestObservations:
         env.reset()
         observations = env.step(0, observation_spaces=["IrInstructionCount", "Autophase"])[0]
         assert observations[0] == observations[1][51]
-        with pytest.deprecated_call():
-            assert env.step(0, observations=["IrInstructionCount"])[0] == observations[:1]
 
     def test_setting_the_inner_observation_space(self, small):
         env = Share(small)

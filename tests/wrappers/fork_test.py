@@ -30,17 +30,10 @@ def test_reset(small, program):
         env.reset()
         assert env.stack == []
         assert not before.in_episode
-
-
-def test_close(small):
-    env = ForkOnStep(small)
-    env.reset()
-    env.step(0)
-    (before,) = env.stack
-    env.close()
+        env.step(0)
+        (before,) = env.stack
     assert not before.in_episode
     assert not env.in_episode
-    assert env.stack == []
 
 
 def test_refused_action_is_no_step(small):

@@ -62,11 +62,6 @@ def test_reward_is_the_time_saved(env, tmp_path):
     assert all(np.greater(estimates, [0.3, 0.1, 0.3]))
 
 
-def test_defaults(env):
-    reward = RuntimePointEstimateReward(env).reward.spaces["runtime"]
-    assert (reward.runtime_count, reward.warmup_count, reward.estimator) == (30, 0, np.median)
-
-
 def test_pinning(env, counting, tmp_path):
     RuntimePointEstimateReward(env, runtime_count=1, pinning=True).reset(benchmark=counting)
     assert (tmp_path / "cpus").read_text() == "1\n"

@@ -12,12 +12,6 @@ def space():
     return InlineCommandline([CommandlineFlag(name, name, "", option) for name in NAMES])
 
 
-@pytest.mark.parametrize("actions", [[], [0], [1, 0, 1], [3, 2]])
-@pytest.mark.parametrize("textformat", [False, True])
-def test_round_trip(space, actions, textformat):
-    assert space.from_string(space.to_string(actions, textformat=textformat)) == actions
-
-
 def test_text(space):
     assert space.to_string([2, 3]) == (
         "opt -discard-value-names '-load-pass-plugin=/a folder/passes.so' "

@@ -42,26 +42,18 @@ def test_program_without_commands(env, small):
     assert env.observation["IsRunnable"] is False
 
 
-def test_counts_set_before_an_episode(env, counting, tmp_path):
+def test_counts(env, counting, tmp_path):
     env.runtime_observation_count = 4
     env.runtime_warmup_runs_count = 2
     env.reset(benchmark=counting)
     assert env.observation["Runtime"].shape == (4,)
     assert (tmp_path / "runs").read_text() == "x" * 6
     assert env.send_param("llvm.get_runtimes_per_observation_count", "") == "4"
-
-
-def test_counts_set_in_an_episode_hold_for_the_next(env, counting):
-    env.reset(benchmark=counting)
+    # Counts that are set in an episode hold for the next, too, and forks have their own.
     env.runtime_observation_count = 2
-    assert env.observation["Runtime"].shape == (2,)
-    env.reset()
-    assert env.observation["Runtime"].shape == (2,)
-
-
-def test_counts_of_a_fork(env, counting):
-    env.reset(benchmark=counting)
-    env.runtime_observation_count = 2
+    for _ in range(2):
+        assert env.observation["Runtime"].shape == (2,)
+        env.reset()
     with env.fork() as fork:
         assert fork.observation["Runtime"].shape == (2,)
         fork.reset()

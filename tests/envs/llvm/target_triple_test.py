@@ -73,44 +73,34 @@ def test_baseline_rewards(shared_env):
         assert env.reward["IrInstructionCountOz"] == pytest.approx(1)
 
 
-class TestBaselinesOfAnotherTarget:
+def reward_of_mem2reg(env):
+    return env.step(env.action_space["mem2reg"])[1]
+
+
+def test_baselines_of_another_target(shared_env):
     """The same program has other baselines when the target is another."""
-
-    def reward_of_mem2reg(self, env):
-        return env.step(env.action_space["mem2reg"])[1]
-
-    @pytest.fixture
-    def expected(self, shared_env):
-        with env_for(shared_env, TARGETS[0], reward_space="ObjectTextSizeOz") as env:
-            env.reset()
-            return self.reward_of_mem2reg(env)
-
-    @pytest.fixture
-    def used_env(self, shared_env):
-        """An environment that knows the baselines of the default target."""
-        with env_for(shared_env, None, reward_space="ObjectTextSizeOz") as env:
-            env.reset()
-            self.reward_of_mem2reg(env)
-            yield env
-
-    def test_in_an_episode(self, used_env, expected):
-        used_env.reset()
-        with used_env.fork() as fork:
-            fork.send_param("llvm.set_target_triple", TARGETS[0])
-            assert self.reward_of_mem2reg(fork) == expected
-        before = self.reward_of_mem2reg(used_env)
-        used_env.reset()
-        used_env.send_param("llvm.set_target_triple", TARGETS[0])
-        assert self.reward_of_mem2reg(used_env) == expected != before
-        used_env.reset()
-        assert self.reward_of_mem2reg(used_env) == before
-
-    def test_before_an_episode(self, used_env, expected):
-        used_env.close()
+    target = ("llvm.set_target_triple", TARGETS[0])
+    with env_for(shared_env, TARGETS[0], reward_space="ObjectTextSizeOz") as env:
+        env.reset()
+        expected = reward_of_mem2reg(env)
+    with env_for(shared_env, None, reward_space="ObjectTextSizeOz") as env:
+        env.reset()
+        before = reward_of_mem2reg(env)
+        env.reset()
+        with env.fork() as fork:
+            fork.send_param(*target)
+            assert reward_of_mem2reg(fork) == expected != before
+        assert reward_of_mem2reg(env) == before
+        env.reset()
+        env.send_param(*target)
+        assert reward_of_mem2reg(env) == expected
+        env.reset()
+        assert reward_of_mem2reg(env) == before
+        env.close()
         with pytest.raises(SessionNotFound):
-            used_env.send_param("llvm.set_target_triple", TARGETS[0], resend_on_reset=True)
-        used_env.reset()
-        assert self.reward_of_mem2reg(used_env) == expected
+            env.send_param(*target, resend_on_reset=True)
+        env.reset()
+        assert reward_of_mem2reg(env) == expected
 
 
 @pytest.mark.parametrize("target", ["nosuch-linux-gnu", "riscv", "-"])

@@ -37,35 +37,20 @@ def files_of(dataset):
     return sorted(path.name for path in dataset.site_data_path.iterdir())
 
 
-def test_listing(dataset):
-    uris = ["benchmark://kernels-v0/broken", "benchmark://kernels-v0/copy"]
-    assert list(dataset.benchmark_uris()) == uris
-    assert len(dataset) == 2
-
-
-def test_benchmark(dataset, kernels):
-    benchmark = dataset.benchmark("benchmark://kernels-v0/copy")
-    assert str(benchmark.uri) == "benchmark://kernels-v0/copy"
+@pytest.mark.parametrize(("query", "number"), [("", 0), ("?dataset=0", 0), ("?dataset=1", 1)])
+def test_benchmark(dataset, kernels, query, number):
+    benchmark = dataset.benchmark(f"benchmark://kernels-v0/copy{query}")
+    assert str(benchmark.uri) == f"benchmark://kernels-v0/copy{query}"
     assert benchmark.proto.program.contents[:2] == b"BC"
     assert benchmark.source == PROGRAM
     assert benchmark.is_validatable()
     config = benchmark.proto.dynamic_config
-    assert " ".join(config.build_cmd.argument) == (
-        "$CC $IN -O2 -Xclang -disable-llvm-passes -o a.out -lm"
-    )
-    stdin = str(kernels / "copy" / "input-0.txt")
+    assert "-disable-llvm-passes" in config.build_cmd.argument
+    stdin = str(kernels / "copy" / f"input-{number}.txt")
     assert " ".join(config.run_cmd.argument) == f"./a.out < {stdin} > output.txt"
     assert list(config.run_cmd.infile) == [stdin]
     assert list(config.run_cmd.outfile) == ["output.txt"]
     assert config.build_cmd.timeout_seconds == config.run_cmd.timeout_seconds == 60
-
-
-@pytest.mark.parametrize(("query", "number"), [("", 0), ("?dataset=0", 0), ("?dataset=1", 1)])
-def test_input_of_the_runtime_observation(dataset, query, number):
-    benchmark = dataset.benchmark(f"benchmark://kernels-v0/copy{query}")
-    assert str(benchmark.uri) == f"benchmark://kernels-v0/copy{query}"
-    assert f"input-{number}.txt" in " ".join(benchmark.proto.dynamic_config.run_cmd.argument)
-    assert benchmark.is_validatable()
 
 
 @pytest.mark.parametrize(
@@ -81,11 +66,6 @@ def test_input_of_the_runtime_observation(dataset, query, number):
 def test_bad_parameters(dataset, query, message):
     with pytest.raises(ValueError, match=message):
         dataset.benchmark(f"benchmark://kernels-v0/copy{query}")
-
-
-def test_unknown_program_gets_a_suggestion(dataset):
-    with pytest.raises(LookupError, match="benchmark://kernels-v0/copy"):
-        dataset.benchmark("benchmark://kernels-v0/copi")
 
 
 def test_containing_does_not_compile(dataset):

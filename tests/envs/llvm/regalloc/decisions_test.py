@@ -146,10 +146,15 @@ def test_a_build_has_the_bytes_of_the_episode(episode, tmp_path, cc):
     assert read_object(unit).code != read_object(plain).code
 
 
+def stock_clang(folder, output):
+    """The command that makes what an episode's program becomes by LLVM's register allocator."""
+    options = ["-Oz", "-Xclang", "-disable-llvm-passes", "-fno-addrsig"]
+    return [llvm_tools.clang_path(), *options, "-c", folder / "program.bc", "-o", output]
+
+
 def test_a_stock_clang_makes_the_object_file_of_the_episode(episode, tmp_path):
     folder, decisions = episode
-    clang = [llvm_tools.clang_path(), "-Oz", "-Xclang", "-disable-llvm-passes", "-fno-addrsig"]
-    command = [*clang, "-c", folder / "program.bc", "-o", tmp_path / "stock.o"]
+    command = stock_clang(folder, tmp_path / "stock.o")
     compile_with_decisions(command, decisions)
     assert (tmp_path / "stock.o").read_bytes() == (folder / "episode.o").read_bytes()
     with pytest.raises(CommandError, match="no-such-option"):
@@ -184,9 +189,7 @@ def fixture_priorities(tmp_path_factory):
 
 def test_a_stock_clang_repeats_priorities(priorities, tmp_path, cc):
     folder, decisions = priorities
-    clang = [llvm_tools.clang_path(), "-Oz", "-Xclang", "-disable-llvm-passes", "-fno-addrsig"]
-    command = [*clang, "-c", folder / "program.bc", "-o", tmp_path / "stock.o"]
-    compile_with_decisions(command, decisions)
+    compile_with_decisions(stock_clang(folder, tmp_path / "stock.o"), decisions)
     assert (tmp_path / "stock.o").read_bytes() == (folder / "episode.o").read_bytes()
     path = tmp_path / "decisions"
     write_decisions(path, [decisions], "an episode")
@@ -200,16 +203,8 @@ def test_other_questions_about_priorities_are_errors(priorities, tmp_path):
     name, answers = next(iter(decisions.functions.items()))
     other = replace(answers[0], size=answers[0].size + 1)
     changed = replace(decisions, functions={**decisions.functions, name: (other, *answers[1:])})
-    clang = [
-        llvm_tools.clang_path(),
-        "-Oz",
-        "-c",
-        folder / "program.bc",
-        "-o",
-        tmp_path / "other.o",
-    ]
     with pytest.raises(OtherQuestionsError, match=f"question 0 about {name}"):
-        compile_with_decisions([*clang, "-Xclang", "-disable-llvm-passes"], changed)
+        compile_with_decisions(stock_clang(folder, tmp_path / "other.o"), changed)
 
 
 @pytest.mark.parametrize(

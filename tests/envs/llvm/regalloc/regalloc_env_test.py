@@ -7,7 +7,6 @@ import pytest
 
 import compiler_gym
 from compiler_gym.util import llvm_tools
-from compiler_gym.wrappers import RuntimePointEstimateReward
 from tests.envs.llvm.game_program import game_program
 
 ID = "llvm-regalloc-v0"
@@ -169,6 +168,17 @@ def test_forks_states_and_replays_are_the_same(game):
     assert result.benchmark_semantics_validated
 
 
+def test_texts_of_decisions(env):
+    space = env.action_space
+    answers = [space["default"], space["default"], space["candidate-0"], space["none"]]
+    assert space.to_string(answers) == "evictions<default*2;candidate-0;none>"
+    with pytest.raises(LookupError, match="candidate-99"):
+        env.commandline_to_actions("evictions<candidate-99>")
+    for text in ("sroa", "evictions", "evictions<default*two>", "priorities<default>"):
+        with pytest.raises(ValueError, match="expected"):
+            env.commandline_to_actions(text)
+
+
 def test_runs(env):
     env.runtime_observation_count = 2
     env.reset()
@@ -180,17 +190,3 @@ def test_runs(env):
         assert len(fork.observation["Runtime"]) == 2
     # The build is not the one that the fork has removed.
     assert len(env.observation["Runtime"]) == 2
-
-
-def test_a_service_that_plays_another_game():
-    with compiler_gym.make("llvm-v0") as passes, pytest.raises(ValueError, match="--game=regalloc"):
-        compiler_gym.make(ID, service_connection=passes.service)
-
-
-def test_run_time_is_a_reward(env):
-    timed = RuntimePointEstimateReward(env, runtime_count=2)
-    timed.reset()
-    start = timed.reward_space.starting_runtime
-    assert start > 0
-    reward = timed.step(int(np.flatnonzero(env.action_masks())[0]))[1]
-    assert reward == start - timed.reward_space.previous_runtime

@@ -69,16 +69,6 @@ def test_render(env, small, capsys):
         env.render(mode="rgb_array")
 
 
-@pytest.mark.parametrize("actions", [[], ["sroa"], ["sroa", "licm", "globaldce", "instcombine"]])
-def test_opt_repeats_the_command_line(env, small, tmp_path, actions):
-    env.reset(benchmark=small)
-    env.write_bitcode(tmp_path / "input.bc")
-    env.multistep([env.action_space[name] for name in actions])
-    run_opt(env.commandline(), tmp_path)
-    expected = env.write_bitcode(tmp_path / "expected.bc").read_bytes()
-    assert (tmp_path / "output.bc").read_bytes() == expected
-
-
 def test_textual_command_line(env, small, tmp_path):
     env.reset(benchmark=small)
     env.write_ir(tmp_path / "input.ll")
@@ -104,13 +94,15 @@ def test_program_files(env, small, tmp_path):
     env.reset(benchmark=small)
     env.write_bitcode(tmp_path / "program.bc")
     env.write_ir(tmp_path / "program.ll")
-    (tmp_path / "program.c").write_bytes(small.sources[0].contents)
+    (tmp_path / "a program.c").write_bytes(small.sources[0].contents)
     expected = env.observation["InstCount"]
-    for name in ("program.bc", "program.ll", "program.c"):
-        env.reset(benchmark=f"file://{tmp_path}/{name}")
+    uris = [f"file://{tmp_path}/{name}" for name in ("program.bc", "program.ll", "a program.c")]
+    for uri in [*uris, f"benchmark://file-v0{tmp_path}/program.bc"]:
+        env.reset(benchmark=uri)
+        assert str(env.benchmark) == uri
         np.testing.assert_array_equal(env.observation["InstCount"], expected)
-    env.reset(benchmark=f"benchmark://file-v0{tmp_path}/program.bc")
-    np.testing.assert_array_equal(env.observation["InstCount"], expected)
+    (source,) = env.datasets.benchmark(uris[2]).sources
+    assert source.filename == "a program.c"
 
 
 def test_make_benchmark_gives_the_advice_of_the_service(env, tmp_path):

@@ -7,7 +7,6 @@ import pytest
 import compiler_gym
 from compiler_gym.errors import UnknownNameError
 from compiler_gym.service import ServiceError
-from compiler_gym.spaces import UnknownNameError as UnknownNameErrorOfSpaces
 
 
 @pytest.fixture(name="env", scope="module")
@@ -61,10 +60,6 @@ def test_error(env, what):
     # As each of these was before.
     assert isinstance(caught.value, LookupError) and isinstance(caught.value, ValueError)
     assert not isinstance(caught.value, ServiceError)
-
-
-def test_it_is_the_error_of_spaces_too():
-    assert UnknownNameError is UnknownNameErrorOfSpaces
 
 
 def test_path(env, tmp_path):

@@ -33,7 +33,6 @@ from tests.tuning.size.trial import (
     Trial,
     portfolio_changes,
 )
-from tests.tuning.size.trial_counts import with_counts
 from tests.tuning.size.trial_totals import Totals
 
 COUNTS = "tests/tuning/size/codegen/trial_counts.json"
@@ -52,17 +51,19 @@ long fill(const long *p) {
          11 * k + 12 * l + 13 * m + 14 * n;
 }
 """
-_CALLER = """
-#include <stdio.h>
-long fill(const long *p);
-int main(void) {
-  long p[14];
-  for (int i = 0; i < 14; i++) p[i] = i;
-  printf("%ld\\n", fill(p));
-}
-"""
-_LIVE = GeneratedProgram({"library.c": _LIBRARY}, {"main.c": _CALLER}, modes=("plain",))
 _IPRA = Change(("-enable-ipra",))
+
+
+def one_source(library, function, call, **more):
+    """Returns a program that prints what a call of its library returns."""
+    caller = (
+        f'#include <stdio.h>\n{function};\nint main(void) {{ printf("%ld\\n", (long){call}); }}\n'
+    )
+    return GeneratedProgram({"library.c": library}, {"main.c": caller}, modes=("plain",), **more)
+
+
+_VALUES = ", ".join(map(str, range(14)))
+_LIVE = one_source(_LIBRARY, "long fill(const long *)", f"fill((long[]){{{_VALUES}}})")
 
 
 def entries(_):
@@ -107,15 +108,13 @@ def test_a_clobbering_change_is_found(target, way, tmp_path):
 def test_the_processor_time_of_a_program_is_limited(body, is_endless, tmp_path, monkeypatch):
     # A paused trial, or one on a busy machine, is not wrong.
     monkeypatch.setattr("tests.tuning.size.trial._RUN_CPU_SECONDS", 1)
-    library = f"#include <unistd.h>\nvoid last(void) {{ {body} }}\n"
-    caller = '#include <stdio.h>\nvoid last(void);\nint main(void) { last(); puts("done"); }\n'
-    program = GeneratedProgram({"library.c": library}, {"main.c": caller}, modes=("plain",))
-    trial = Trial(program, X86_64, STATIC, tmp_path)
+    library = f"#include <unistd.h>\nlong last(void) {{ {body} return 7; }}\n"
+    trial = Trial(one_source(library, "long last(void)", "last()"), X86_64, STATIC, tmp_path)
     if is_endless:
         with pytest.raises(AssertionError, match="may have no end"):
             trial.expected()
     else:
-        assert trial.expected() == "done\n"
+        assert trial.expected() == "7\n"
 
 
 @pytest.mark.parametrize("is_sanitized", [False, True])
@@ -132,17 +131,13 @@ def test_failures_under_a_sanitizer_that_clang_has_at_another_level_are_its_own(
     }
     int one(int x) { return same(__builtin_return_address(0), x) * 3; }
     int two(int x) { return same(__builtin_return_address(0), x + 1) * 3; }
+    int both(int x) { return one(x) + two(x); }
     """
-    caller = """
-    #include <stdio.h>
-    int one(int), two(int);
-    int main(int count, char **words) { printf("%d %d\\n", one(count), two(count)); }
-    """
-    program = GeneratedProgram({"library.c": library}, {"main.c": caller}, modes=("plain",))
     options = ["-fsanitize=undefined", "-fsanitize-trap=undefined"] if is_sanitized else []
+    program = one_source(library, "int both(int)", "both(1)")
     trial = Trial(program, X86_64, STATIC, tmp_path, ["-Oz", *options])
-    found = trial.failures(decide_every_call([]), "0 0\n")
-    assert [each.got for each in found] == ([] if is_sanitized else ["6 6\n"])
+    found = trial.failures(decide_every_call([]), "0\n")
+    assert [each.got for each in found] == ([] if is_sanitized else ["12\n"])
     assert ("plain at -O3" in trial.left_out) == is_sanitized and "plain" not in trial.left_out
 
 
@@ -168,30 +163,23 @@ def test_unwinding_from_every_instruction(tmp_path):
     assert failures(program, X86_64, LAZY, tmp_path, lambda _: entries(_)[:2]) == []
 
 
-# Only the stack pointer leads to its variables: it is wrong with a frame pointer.
-_OVERWRITES_FRAME = """
-long mix(long a, long b) {
-  volatile long v[16];
-  for (int i = 0; i < 16; i++) v[i] = a * i ^ b;
-  long out;
-  __asm__ volatile("movq $7, %%rbp; addq %1, %%rbp; movq %%rbp, %0"
-                   : "=r"(out) : "m"(v[3]) : "rbp", "cc");
-  return v[14] + v[3] * out;
-}
-"""
-_MIXES = (
-    '#include <stdio.h>\nlong mix(long, long); int main(void) { printf("%ld\\n", mix(2, 4)); }\n'
-)
-
-
 def test_assembly_that_overwrites_the_frame_pointer_is_tried(tmp_path):
-    program = GeneratedProgram(
-        {"library.c": _OVERWRITES_FRAME}, {"main.c": _MIXES}, modes=("plain",)
-    )
+    # Only the stack pointer leads to its variables: it is wrong with a frame pointer.
+    library = """
+    long mix(long a, long b) {
+      volatile long v[16];
+      for (int i = 0; i < 16; i++) v[i] = a * i ^ b;
+      long out;
+      __asm__ volatile("movq $7, %%rbp; addq %1, %%rbp; movq %%rbp, %0"
+                       : "=r"(out) : "m"(v[3]) : "rbp", "cc");
+      return v[14] + v[3] * out;
+    }
+    """
     found = {}
     for option in ("-fwrapv", "-fno-omit-frame-pointer"):
         folder = tmp_path / option
         folder.mkdir()
+        program = one_source(library, "long mix(long, long)", "mix(2, 4)")
         trial = Trial(program, X86_64, STATIC, folder, ["-Oz", option])
         change = Change((), (), (), ((0, ("frame-pointer=all", "-disable-lsr")),))
         assert trial.failures(lambda _, it=change: [it], trial.expected()) == []
@@ -201,49 +189,25 @@ def test_assembly_that_overwrites_the_frame_pointer_is_tried(tmp_path):
 
 
 def test_what_breaks_the_stack_promise_is_taken_back(tmp_path):
-    library = """
-    typedef unsigned long u64;
-    u64 sum(u64 n, u64 x) { return n ? sum(n - 1, x * 3 + n) : x; }
-    """
-    caller = """
-    #include <stdio.h>
-    unsigned long sum(unsigned long, unsigned long);
-    int main(void) { printf("%lu\\n", sum(600000, 1)); }
-    """
-    program = GeneratedProgram({"library.c": library}, {"main.c": caller}, modes=("plain",))
-    trial = Trial(program, X86_64, STATIC, tmp_path, ["-Oz"])
+    library = "long sum(long n, long x) { return n ? sum(n - 1, x * 3 + n) : x; }\n"
+    program = one_source(library, "long sum(long, long)", "sum(600000, 1)")
+    trial = Trial(program, X86_64, STATIC, tmp_path, ["-Oz", "-fwrapv"])
     change = Change(("-opt-bisect-limit=0",))
     assert trial.failures(lambda _: [change], trial.expected()) == []
     assert (trial.left_out, trial.taken_back) == ([], 1)
 
 
-def test_wrong_tables_are_found(tmp_path):
-    # The table is that of a function that does not move the stack pointer.
-    library = """
-    typedef unsigned long long u64;
-    __thread int unused;
-    extern __thread u64 tls_of_main;
-    __attribute__((naked, noinline)) u64 moves(u64 x) {
-      __asm__("subq $8, %rsp; movq %rdi, %rax; addq $8, %rsp; retq");
-    }
-    u64 f0(u64 x) { return moves(x) + tls_of_main; }
-    """
-    caller = {**generate(0).caller, "functions.h": "FUNCTION(f0)\n"}
-    program = GeneratedProgram({"library.c": library}, caller, modes=("plain", "step"))
-    trial = Trial(program, X86_64, LAZY, tmp_path)
-    assert trial.failures(lambda _: [], trial.expected()) == []
-    assert trial.left_out == ["step"]
-
-
 @pytest.mark.parametrize(
-    ("target", "code"),
+    ("target", "mode", "code"),
     [
-        (X86_64, "subq $24, %rsp; call back; addq $24, %rsp; retq"),
-        (AARCH64, "stp x29, x30, [sp, -32]!; bl back; ldp x29, x30, [sp], 32; ret"),
+        (X86_64, "step", "subq $8, %rsp; movq %rdi, %rax; addq $8, %rsp; retq"),
+        (X86_64, "backtrace", "subq $24, %rsp; call back; addq $24, %rsp; retq"),
+        (AARCH64, "backtrace", "stp x29, x30, [sp, -32]!; bl back; ldp x29, x30, [sp], 32; ret"),
     ],
-    ids=["x86_64", "aarch64"],
+    ids=["step", "x86_64", "aarch64"],
 )
-def test_wrong_tables_are_found_where_a_function_is_called(target, code, tmp_path):
+def test_wrong_tables_are_found(target, mode, code, tmp_path):
+    # The table is that of a function that does not move the stack pointer.
     library = f"""
     typedef unsigned long long u64;
     __thread int unused;
@@ -253,10 +217,10 @@ def test_wrong_tables_are_found_where_a_function_is_called(target, code, tmp_pat
     u64 f0(u64 x) {{ return moves(x) + tls_of_main; }}
     """
     caller = {**generate(0, target.name).caller, "functions.h": "FUNCTION(f0)\n"}
-    program = GeneratedProgram({"library.c": library}, caller, modes=("plain", "backtrace"))
+    program = GeneratedProgram({"library.c": library}, caller, modes=("plain", mode))
     trial = Trial(program, target, STATIC, tmp_path)
     assert trial.failures(lambda _: [], trial.expected()) == []
-    assert trial.left_out == ["backtrace"]
+    assert trial.left_out == [mode]
 
 
 _INTERPOSABLE = """
@@ -266,9 +230,6 @@ __attribute__((visibility("hidden"))) long hidden(long x) { return x + 3; }
 static long local(long x) { return x + 4; }
 long all(long x) { return weak(x) * 3 + shown(x) * 5 + hidden(x) * 7 + local(x) * 11; }
 """
-
-
-_CALLS_ALL = '#include <stdio.h>\nlong all(long); int main(void) { printf("%ld\\n", all(9)); }\n'
 
 
 def decide_every_call(offered):
@@ -284,9 +245,7 @@ def decide_every_call(offered):
 
 def test_functions_that_another_library_replaces_are_not_inlined(tmp_path):
     override = {"override.c": "long weak(long x) { return 50; } long shown(long x) { return 60; }"}
-    program = GeneratedProgram(
-        {"library.c": _INTERPOSABLE}, {"main.c": _CALLS_ALL}, override, modes=("plain",)
-    )
+    program = one_source(_INTERPOSABLE, "long all(long)", "all(9)", override=override)
     offered = []
     trial = Trial(program, X86_64, INTERPOSED, tmp_path)
     expected = trial.expected()
@@ -302,9 +261,8 @@ def test_inline_functions_without_another_definition_stay_inlined(tmp_path):
     static long local(long x) { return x + 4; }
     long all(long x) { return elsewhere(x) * 3 + local(x) * 5; }
     """
-    program = GeneratedProgram({"library.c": library}, {"main.c": _CALLS_ALL}, modes=("plain",))
     offered = []
-    trial = Trial(program, X86_64, LAZY, tmp_path)
+    trial = Trial(one_source(library, "long all(long)", "all(9)"), X86_64, LAZY, tmp_path)
     assert trial.failures(decide_every_call(offered), f"{14 * 3 + 13 * 5}\n") == []
     assert offered == ["local"] and not trial.left_out
 
@@ -393,26 +351,6 @@ def test_trials_are_added_to_the_published_ones(publish, repository, tmp_path, c
     published.write(tmp_path / "state.json")
     assert publish() == 2
     assert Totals.read(repository / COUNTS) == state
-
-
-def test_counts_are_summed_by_option():
-    text = "\n".join(
-        [
-            "| `-a=1` | 0 | 0 |",
-            "## Options and their trials",
-            "| `-inline-threshold=N` | effect | 0 | 0 |",
-            "| `set-functions`, passes | 0 | 0 |",
-            "## Next",
-            "| `-a=1` | 0 | 0 |",
-        ]
-    )
-    uses = {"x86_64 -inline-threshold=1": 2, "x86_64 -inline-threshold=7": 3}
-    uses |= {"aarch64 without licm": 4, "aarch64 without sroa": 5}
-    expected = text.replace("effect | 0 | 0", "effect | 5 | 0")
-    expected = expected.replace("passes | 0 | 0", "passes | 0 | 9")
-    assert with_counts(text, Totals(uses=Counter(uses), options=Counter({"x86_64 -a=1": 6}))) == (
-        expected
-    )
 
 
 def test_ctrl_c_loses_only_the_program_that_is_tried(tmp_path, monkeypatch, capsys):

@@ -15,7 +15,6 @@ from compiler_gym.tuning.size.html_elements import (
     assembly_of,
     change_of,
     changed_lines,
-    element,
     html_of,
     number,
     short_name,
@@ -90,7 +89,6 @@ def check_page(text):
     """Checks what holds for every page, and returns it."""
     page = Page(text)
     tags = {tag for tag, _, _ in page.elements}
-    assert not tags & {"script", "link", "img", "iframe", "object", "base", "form", "foreignObject"}
     assert tags <= {
         *("html", "head", "meta", "title", "style", "body", "header", "nav", "main", "section"),
         *("h1", "h2", "h3", "p", "a", "div", "span", "small", "i", "b", "code", "pre", "ul", "li"),
@@ -135,29 +133,6 @@ def find_result(compilation, folder, change, linker=None):
     return attribute(search, linker, 2)
 
 
-def test_page(findings):
-    page = check_page(page_of(findings, "program.o", ["clang", "a b.c"], False))
-    before, after = findings.before.object, findings.after.object
-    assert before.text != after.text and before.all != after.all
-    assert page.texts("h1") == [
-        f"program.o: {after.text} bytes of code, {change_of(before.text, after.text)} against the "
-        f"{before.text} of clang -Oz"
-    ]
-    tiles = dict(zip(page.texts("dt"), page.texts("dd"), strict=True))
-    for name, old, new in (
-        ("Bytes of code", before.text, after.text),
-        ("Bytes loaded", findings.before.loaded, findings.after.loaded),
-    ):
-        assert tiles[name] == f"{old} → {new}{change_of(old, new)}"
-    assert "Estimated cycles, changed functions" in tiles
-    assert page.texts("h3") == [
-        f"Before: {findings.before.loaded} bytes",
-        f"After: {findings.after.loaded} bytes",
-    ]
-    assert "The result was not checked. Objective: text." in page.texts("p")
-    assert page.texts("pre") == ["clang 'a b.c'"]
-
-
 def test_functions_and_decisions_of_a_page(findings):
     page = check_page(page_of(findings, "program.o", [], True))
     before, after = findings.before.object.functions, findings.after.object.functions
@@ -173,8 +148,8 @@ def test_functions_and_decisions_of_a_page(findings):
         f"inline {_ODD} (2 calls)",
         "no indvars (2 functions)",
     }
-    saved = [each.saved for each in findings.effects]
-    assert any(saved)
+    assert any(each.saved for each in findings.effects)
+    assert "Estimated cycles, changed functions" in page.texts("dt")
     rows = [texts for tag, _, texts in page.elements if tag == "tr"]
     for effect in findings.effects:
         decision = effect.decision.replace("{}", findings.names[effect.symbol])
@@ -186,7 +161,8 @@ def test_functions_and_decisions_of_a_page(findings):
 
 def test_names_are_text(findings):
     name = "</title><script>alert(3)</script>\udc80.o"
-    page = check_page(page_of(findings, name, ["clang", _MARKUP], True))
+    page = check_page(page_of(findings, name, ["clang", _MARKUP], False))
+    assert any("not checked" in text for text in page.texts("p"))
     shown = "</title><script>alert(3)</script>\\udc80.o"
     assert page.texts("title")[0] == f"{shown}: code size"
     assert page.texts("h1")[0].startswith(f"{shown}: ")
@@ -209,10 +185,8 @@ def test_linked_program(compilation, tmp_path):
     findings = find_result(compilation, tmp_path, Change(("-disable-lsr",)), Linker())
     page = check_page(page_of(findings, "program.o", [], True))
     before, after = findings.before.linked, findings.after.linked
-    assert f"Before: {number(before.loaded)} bytes" in page.texts("h3")
     assert f"{number(before.file)} → {number(after.file)}" in page.texts("dl")[0]
     assert any(each.startswith(".dynamic: ") for each in page.attributes("title"))
-    assert "-disable-lsr" in page.texts("code")
 
 
 def test_tables_of_the_linker(compilation, tmp_path):
@@ -251,7 +225,6 @@ def test_assembly_is_side_by_side():
         ("ret", "ret"),
         (None, "nop"),
     ]
-    assert [row.is_same for row in rows] == [True, True, False, True, False]
     (table,) = assembly_of(rows)
     assert [each.get("class") for each in table.iter("tr")][1:] == [
         *("same", "same", "change", "same", "change")
@@ -282,8 +255,6 @@ def test_parts_of_a_treemap():
 
 
 def test_elements_and_numbers():
-    made = element("p", {"title": '"<&', "class": ""}, "a<b", element("b", None, "&"), ">c")
-    assert html_of([made]) == '<p title="&quot;<&amp;">a&lt;b<b>&amp;</b>&gt;c</p>\n'
     assert visible("a\u202eb\x07\nc\udc80é") == "a\\u202eb\\x07\\nc\\udc80é"
     assert (number(1234), number(0), number(-5)) == ("1,234", "0", f"{_MINUS}5")
     assert (signed(1234), signed(0), signed(-5.25, 1)) == ("+1,234", "0", f"{_MINUS}5.2")
@@ -305,13 +276,11 @@ def test_short_names():
 
 def test_example_of_the_paper():
     boxes = squarify([6, 6, 4, 3, 2, 2, 1], Box(0, 0, 6, 4))
-    assert [each.width * each.height for each in boxes] == pytest.approx([6, 6, 4, 3, 2, 2, 1])
-    assert boxes[0] == pytest.approx((0, 0, 3, 2))
-    assert boxes[1] == pytest.approx((0, 2, 3, 2))
+    assert boxes[:2] == [pytest.approx((0, 0, 3, 2)), pytest.approx((0, 2, 3, 2))]
     assert max(max(each.width / each.height, each.height / each.width) for each in boxes) < 3
 
 
-@pytest.mark.parametrize("sizes", [[1], [1000, 1], [1, 1000], [7] * 50, [*range(1, 90)]])
+@pytest.mark.parametrize("sizes", [[], [1], [1000, 1], [1, 1000], [7] * 50, [*range(1, 90)]])
 def test_parts_fill_the_box_without_overlap(sizes):
     whole = Box(1, 2, 16, 10)
     boxes = squarify(sizes, whole)
@@ -326,7 +295,3 @@ def test_parts_fill_the_box_without_overlap(sizes):
             height = min(one.top + one.height, other.top + other.height)
             height -= max(one.top, other.top)
             assert width < 1e-9 or height < 1e-9
-
-
-def test_nothing():
-    assert squarify([], Box(0, 0, 1, 1)) == []

@@ -69,9 +69,3 @@ def test_a_failed_measurement_names_the_cause(sources, tmp_path):
     sources[0].write_text("int main(void) { return x; }\n")
     with pytest.raises(BenchmarkInitError, match="undeclared identifier 'x'"):
         Adviser(sources, [], tmp_path).size()
-
-
-def test_all_suggestions_have_options_and_a_risk():
-    options = [each.options for each in SUGGESTIONS]
-    assert len({*options}) == len(options) and all(options)
-    assert all(each.risk.endswith(".") for each in SUGGESTIONS)

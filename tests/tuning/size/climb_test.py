@@ -5,7 +5,7 @@ from pathlib import Path
 
 from compiler_gym.tuning.size.compilation import Change
 from compiler_gym.tuning.size.evaluator import Evaluation
-from compiler_gym.tuning.size.moves import LocalMove, adjusting, climb, climb_locally, groups_of
+from compiler_gym.tuning.size.moves import LocalMove, adjusting, climb, climb_locally
 from compiler_gym.tuning.size.object_file import ObjectFile
 from compiler_gym.tuning.size.objective import Objective
 
@@ -119,16 +119,6 @@ def test_what_is_no_gain_together_is_not_taken():
     assert best.change == Change()
     best, _ = climbed_locally(Landscape([3, 9, 5], bad=(0, 1)), own_and_main)
     assert best.change.calls == ((1, True), (2, True))
-
-
-def test_adjustments_are_grouped_by_their_order():
-    moves = adjusting({"f": 4, "g": 7}, ["licm", "gvn"])
-    groups, rest = groups_of(moves, 5)
-    assert [[each.adjustments for each in group] for group in groups] == [
-        [{4: ("licm",)}, {7: ("licm",)}],
-        [{4: ("gvn",)}, {7: ("gvn",)}],
-    ]
-    assert rest == []
 
 
 _SAVED = {(0, "a"): 5, (0, "b"): 7, (3, "a"): 4, (3, "b"): -20, (3, "c"): 3}

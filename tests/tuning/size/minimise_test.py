@@ -1,6 +1,5 @@
 """Changes without the parts that do nothing."""
 
-import itertools
 import math
 import time
 
@@ -106,19 +105,6 @@ def test_parts_that_go_together_take_few_evaluations(tmp_path):
     assert len(asked) <= 50
 
 
-def test_parts_that_become_free_one_after_the_other_take_few_evaluations(tmp_path):
-    change, asked = Change(options=tuple(f"-{number}" for number in range(60))), []
-
-    def size(change):
-        asked.append(change)
-        left_out = [f"-{number}" not in change.options for number in range(60)]
-        return 100 + sum(b > a for a, b in itertools.pairwise(left_out))
-
-    minimised(size, change, tmp_path)
-    # As many as the search had to judge parts and to leave them out, and half for three tables.
-    assert len(asked) <= 1 + 2 * USED + 3 * USED // 2
-
-
 def test_no_check_runs_twice(tmp_path):
     change, checked = Change(options=("-a", "-b", "-c")), []
 
@@ -186,9 +172,8 @@ def test_steps_after_a_search_have_their_own_time(monkeypatch):
     assert Budget().after(1).seconds_left == math.inf
 
 
-@pytest.mark.parametrize("objective", [Objective.TEXT, Objective.INSTRUCTIONS])
-def test_with_clang(compilation, start, objective):
-    search = Optimizer(start(compilation, evaluations=40, objective=objective), objective)
+def test_with_clang(compilation, start):
+    search = Optimizer(start(compilation, evaluations=40))
     search.start()
     useless = Change(
         options=("-disable-lsr", "-disable-machine-licm", "-stats-json=0"),

@@ -70,16 +70,14 @@ def clang(*words, model=None):
     (plugin,) = one_run_options()
     load = ["-Xclang", "-load", "-Xclang", plugin.partition("=")[2], plugin]
     if model is not None:
-        Path("model.json").write_text(json.dumps(model))
+        Path("model.json").write_text(model if isinstance(model, str) else json.dumps(model))
         load += ["-mllvm", "-oz-model=model.json"]
-    done = subprocess.run(
-        [llvm_tools.clang_path(), *load, *words], check=True, capture_output=True, text=True
-    )
-    return done.stderr
+    return plain(*load, *words)
 
 
-def plain(*words):
-    subprocess.run([llvm_tools.clang_path(), *words], check=True)
+def plain(*words, **more):
+    command = [llvm_tools.clang_path(), *words]
+    return subprocess.run(command, check=True, capture_output=True, text=True, **more).stderr
 
 
 def contents(name):
@@ -88,13 +86,8 @@ def contents(name):
 
 def code(name, section):
     """Returns the bytes of a section."""
-    words = [
-        llvm_tools.tool_path("llvm-objcopy"),
-        f"--dump-section={section}=section",
-        name,
-        "copy",
-    ]
-    subprocess.run(words, check=True)
+    command = [llvm_tools.tool_path("llvm-objcopy"), f"--dump-section={section}=section", name]
+    subprocess.run([*command, "copy"], check=True)
     return contents("section")
 
 
@@ -104,10 +97,7 @@ def test_shipped_model_saves_code():
     for kernel in ("bitops", "matrix", "graphs", "diff"):
         source = str(_KERNELS / kernel / "program.c")
         plain("-Oz", "-c", source, "-o", "plain.o")
-        subprocess.run(
-            [llvm_tools.clang_path(), "-Oz", *one_run_options(), "-c", source, "-o", "small.o"],
-            check=True,
-        )
+        plain("-Oz", *one_run_options(), "-c", source, "-o", "small.o")
         before += read_object(Path("plain.o")).text
         after += read_object(Path("small.o")).text
     assert after < 0.99 * before
@@ -156,9 +146,7 @@ def test_same_bytes_in_another_folder(folder):
     other = folder / "other"
     other.mkdir()
     (other / "fold.c").write_text(_SOURCE)
-    subprocess.run(
-        [llvm_tools.clang_path(), "-Oz", *one_run_options(), "-c", "fold.c"], cwd=other, check=True
-    )
+    plain("-Oz", *one_run_options(), "-c", "fold.c", cwd=other)
     assert contents("first.o") == contents("second.o") == contents(other / "fold.o")
 
 
@@ -169,9 +157,7 @@ def test_same_bytes_in_another_folder(folder):
 def test_nothing_changes_elsewhere(words):
     common = [*words.split(), "-ffreestanding", "-w", "-c", "fold.c", "-o"]
     clang(*common, "small.o", model=sure_of("start", "simplifycfg", "sroa", "frame-pointer=all"))
-    subprocess.run(
-        [llvm_tools.clang_path(), *common, "plain.o"], check=True, stderr=subprocess.DEVNULL
-    )
+    plain(*common, "plain.o")
     assert contents("small.o") == contents("plain.o")
 
 
@@ -234,7 +220,7 @@ def test_sources_of_one_process_are_independent():
     Path("model.json").write_text(json.dumps(model))
     words += [plugin, f"-fpass-plugin={plugin}", "-mllvm", "-oz-model=model.json"]
     for sources in (["fold.c", "other.c"], ["other.c"], ["fold.c"]):
-        subprocess.run([llvm_tools.clang_path(), *words, *sources], check=True)
+        plain(*words, *sources)
         for source in sources:
             made = Path(source).with_suffix(".o")
             made.replace(f"{made.stem}-{len(sources)}.o")
@@ -245,30 +231,22 @@ def test_sources_of_one_process_are_independent():
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        (None, "No such file"),
         ("{", "Expected"),
         ("{}", "target"),
         (json.dumps(sure_of("end", "licm")).replace('"numbers": []', '"numbers": [1]'), "trees"),
     ],
 )
 def test_wrong_model_is_a_warning(text, why):
-    (plugin,) = one_run_options()
-    load = ["-Xclang", "-load", "-Xclang", plugin.partition("=")[2], plugin]
-    if text is not None:
-        Path("wrong.json").write_text(text)
-    words = [*load, "-mllvm", "-oz-model=wrong.json", "-Oz", "-c", "fold.c", "-o"]
-    done = subprocess.run(
-        [llvm_tools.clang_path(), *words, "small.o"], check=True, capture_output=True, text=True
-    )
-    assert "warning: compiler-gym-oz: the model wrong.json cannot be used" in done.stderr
-    assert why in done.stderr
+    said = clang("-Oz", "-c", "fold.c", "-o", "small.o", model=text)
+    assert "warning: " in said and "model.json" in said and why in said
+    Path("model.json").unlink()
+    assert "No such file" in clang("-mllvm", "-oz-model=model.json", "-Oz", "-c", "fold.c")
     plain("-Oz", "-c", "fold.c", "-o", "plain.o")
-    assert contents("small.o") == contents("plain.o")
+    assert contents("small.o") == contents("plain.o") == contents("fold.o")
 
 
 def test_options_of_the_user_count():
-    model = sure_of("end", "-enable-misched=0")
     common = ["-Oz", "-mllvm", "-enable-misched=1", "-c", "fold.c", "-o"]
-    clang(*common, "small.o", model=model)
+    clang(*common, "small.o", model=sure_of("end", "-enable-misched=0"))
     plain(*common, "plain.o")
     assert contents("small.o") == contents("plain.o")

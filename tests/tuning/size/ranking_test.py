@@ -102,20 +102,6 @@ def test_features():
     assert function_properties(Path("missing.bc")) == {}
 
 
-def test_ranked_search(compilation, start):
-    evaluator = start(compilation, evaluations=10)
-    search = Optimizer(evaluator, ranking=shipped_ranking())
-    tried = []
-    search.watch = lambda it: tried.append(it.evaluator.budget.used)
-    search.start()
-    assert function_properties(evaluator.unit)["fold"]["LoadInstCount"] > 0
-    search.run()
-    assert search.stages[0].name == "portfolio"
-    assert search.best.change.functions
-    assert search.size(search.best) < 0.97 * search.size(search.baseline)
-    assert max(tried) == 10
-
-
 def test_a_function_that_stays_as_it_is_leaves_decisions_about_others(compilation, start):
     source = compilation.source
     source.write_text(f'{source.read_text()}\nvoid special(void) {{ __asm__("nop"); }}\n')

@@ -22,10 +22,7 @@ def test_metric():
     assert math.isclose(result.final, 1)
     assert math.isclose(result.best, math.sqrt(0.5))
     assert result.smaller == 1
-    assert str(result) == (
-        "100.0% of IrInstructionCountOz at the end (5.9% to 1703.6% by package), 70.7% at best on "
-        "the way; 1 of 2 episodes end below it"
-    )
+    assert "100.0% of IrInstructionCountOz" in str(result) and "1 of 2 episodes" in str(result)
     assert evaluation(row(300)).final == pytest.approx(3)
 
 
@@ -35,12 +32,9 @@ def test_programs_that_do_not_end_are_left_out():
     assert (result.final, result.best) == pytest.approx((0.8, 0.8))
     assert result.interval() == pytest.approx((0.8, 0.8))
     assert result.smaller == 2
-    assert "2 of 2 episodes end below it; left out: 1 programs that do not end in" in str(result)
+    assert "2 of 2 episodes end below it; left out: 1 programs" in str(result)
     assert len(result.as_dict()["rows"]) == 4
-    assert (
-        str(evaluation(rows[2]))
-        == "no episode counts; left out: 1 programs that do not end in time"
-    )
+    assert "no episode counts" in str(evaluation(rows[2]))
 
 
 def test_interval_over_seeds():
@@ -101,7 +95,6 @@ def test_comparison():
     assert comparison.ratio == pytest.approx(0.9)
     assert comparison.interval == pytest.approx((0.9, 0.9))
     assert (comparison.better, comparison.worse, comparison.programs) == (8, 0, 8)
-    assert "90.0% (90.0% to 90.0%) of the other's cost: a difference" in str(comparison)
     assert not first.compared_with(first).is_significant
     with pytest.raises(ValueError, match="same programs"):
         first.compared_with(evaluation(row(80)))
@@ -115,18 +108,15 @@ def test_comparison_names_two_compilers():
         assert not old.compared_with(other).compilers
 
 
-def test_saved_before_there_was_a_version(tmp_path):
-    result = evaluation(row(80))
-    values = result.as_dict()
-    del values["compiler_version"]
-    (tmp_path / "rows.json").write_text(json.dumps(values))
-    assert Evaluation.load(tmp_path / "rows.json") == result
-
-
 def test_saved(tmp_path):
     result = replace(evaluation(row(80), row(90, 1)), compiler_version="22.1.8")
     result.save(tmp_path / "rows.json")
     assert Evaluation.load(tmp_path / "rows.json") == result
+    # It may be one from before there was a version.
+    values = result.as_dict()
+    del values["compiler_version"]
+    (tmp_path / "rows.json").write_text(json.dumps(values))
+    assert Evaluation.load(tmp_path / "rows.json") == replace(result, compiler_version=None)
     (tmp_path / "other.json").write_text("{}")
     with pytest.raises(ValueError, match="evaluation"):
         Evaluation.load(tmp_path / "other.json")

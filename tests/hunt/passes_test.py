@@ -10,7 +10,6 @@ from compiler_gym.hunt.passes import (
     Pass,
     Sequences,
     list_passes,
-    name_of,
     parse_sequence,
     usable_passes,
     why_not_hunted,
@@ -52,8 +51,7 @@ def test_passes_of_this_llvm_are_nested_as_they_must_be():
 def test_each_pass_is_left_out_for_one_reason():
     patterns = [pattern for each in NOT_HUNTED.values() for pattern in each]
     assert len(patterns) == len(set(patterns))
-    assert why_not_hunted("dot-cfg") == "prints, checks, counts or tests, or fails on purpose"
-    assert why_not_hunted("sroa") is None
+    assert why_not_hunted("dot-cfg") and why_not_hunted("sroa") is None
 
 
 def test_texts_of_passes_are_understood():
@@ -66,11 +64,6 @@ def test_texts_of_passes_are_understood():
     assert parse_sequence(f"module({','.join(expected)})", passes) == expected
     with pytest.raises(ValueError, match="no passes"):
         parse_sequence("module()", passes)
-
-
-def test_name_of_an_element():
-    assert name_of("function(loop-mssa(licm<allowspeculation>))") == "licm"
-    assert name_of("globaldce") == "globaldce"
 
 
 def test_sequences_are_as_long_as_asked_and_follow_those_that_are_kept():

@@ -46,13 +46,6 @@ def test_every_kind_has_the_commands_of_a_stock_llvm():
     }
 
 
-def test_commands_have_the_level_of_the_tools():
-    llvm = Tools(level="-O3")
-    assert baseline_command("a.ll", "a.s", llvm, "-S") == "clang -O3 -S a.ll -o a.s"
-    for kind in Kind:
-        assert "-Oz" not in Decision(kind, "x").command("a.ll", "a.o", llvm)
-
-
 def test_llvm_takes_one_of_each_kind(tmp_path):
     source = tmp_path / "loop.ll"
     source.write_text(_LOOP)
@@ -61,6 +54,7 @@ def test_llvm_takes_one_of_each_kind(tmp_path):
     assert {*first} == {*Kind}
     for each in first.values():
         assert measure(each, source, tmp_path, llvm), each
+        assert "-Oz" not in each.command("a.ll", "a.o", Tools(level="-O3"))
 
 
 def test_scans_measure_what_the_commands_make(tmp_path, program):

@@ -28,13 +28,17 @@ def fixture_life(tmp_path, monkeypatch):
     return Datasets(get_llvm_datasets()).benchmark("benchmark://kernels-v0/life")
 
 
-def test_recording(life, tmp_path):
-    job = OneRunTrials.job(
-        Program.of(life), adjustments=("sroa", "frame-pointer=all", "-disable-lsr"), most_groups=2
-    )
+def recorded(benchmark, folder, *adjustments, **more):
+    """Records trials of a program, and returns their row."""
+    job = OneRunTrials.job(Program.of(benchmark), adjustments=adjustments, **more)
     with thread_pool(1) as pool:
-        record(pool, [job], tmp_path)
-    (row,) = rows_of_one_run([tmp_path])
+        record(pool, [job], folder)
+    (row,) = rows_of_one_run([folder])
+    return row
+
+
+def test_recording(life, tmp_path):
+    row = recorded(life, tmp_path, "sroa", "frame-pointer=all", "-disable-lsr", most_groups=2)
     assert {*row["adjustments"]} == {"sroa", "frame-pointer=all", "-disable-lsr"}
     assert row["functions"]["main"][0] > 0 and "main" in row["start"] and "main" in row["end"]
     # Most variables are on the stack at first.
@@ -48,19 +52,14 @@ def test_recording(life, tmp_path):
 def test_program_of_another_target(life, tmp_path):
     target = target_named("aarch64")
     program = target.compiled(Datasets(get_llvm_datasets()), str(life.uri))
-    job = OneRunTrials.job(
-        Program.of(program), adjustments=("sroa",), options=target.options, most_groups=1
-    )
-    with thread_pool(1) as pool:
-        record(pool, [job], tmp_path)
-    (row,) = rows_of_one_run([tmp_path])
+    row = recorded(program, tmp_path, "sroa", options=target.options, most_groups=1)
     # Each instruction has four bytes.
     assert all(size % 4 == 0 for size, _ in row["functions"].values())
     larger = row["adjustments"]["sroa"].items()
     assert any(size > row["functions"][name][0] for name, (size, _) in larger)
     assert training.judged_one_run(program, options=target.options).is_counted
     with pytest.raises(LookupError, match="aarch64"):
-        target_named("arch64")
+        target_named("arm64")
 
 
 def test_code_that_is_taken_out_of_weak_functions_is_no_gain(tmp_path):
@@ -78,12 +77,7 @@ def test_code_that_is_taken_out_of_weak_functions_is_no_gain(tmp_path):
         ClangInvocation([*options, *ClangInvocation.DEFAULT_COPT, source]), tmp_path / "fold.bc"
     )
     benchmark = Benchmark.from_file("benchmark://user-v0/fold", tmp_path / "fold.bc")
-    job = OneRunTrials.job(
-        Program.of(benchmark), adjustments=("no-pass",), options=options, most_groups=0
-    )
-    with thread_pool(1) as pool:
-        record(pool, [job], tmp_path)
-    (row,) = rows_of_one_run([tmp_path])
+    row = recorded(benchmark, tmp_path, "no-pass", options=options, most_groups=0)
     assert row["adjustments"] == {"no-pass": {}}
 
 

@@ -24,10 +24,16 @@ def sizes(evaluation):
 
 
 @pytest.fixture(name="evaluator")
-def fixture_evaluator(start, compilation):
-    evaluator = start(compilation)
-    evaluator.evaluate_source()
+def fixture_evaluator(begin, compilation):
+    evaluator, _ = begin(compilation)
     return evaluator
+
+
+def differences(other, best):
+    """Returns how the sizes of functions differ."""
+    names = {*sizes(other), *sizes(best)}
+    found = {each: sizes(other).get(each, 0) - sizes(best).get(each, 0) for each in names}
+    return {name: size for name, size in found.items() if size}
 
 
 def test_each_decision_is_left_out(evaluator):
@@ -45,9 +51,7 @@ def test_each_decision_is_left_out(evaluator):
     for effect in effects:
         (other,) = evaluator.evaluate([without[effect.decision]])
         assert effect.saved == size(other) - size(best)
-        names = {*sizes(other), *sizes(best)}
-        differences = {each: sizes(other).get(each, 0) - sizes(best).get(each, 0) for each in names}
-        assert dict(effect.functions) == {k: v for k, v in differences.items() if v}
+        assert dict(effect.functions) == differences(other, best)
     assert {each.symbol for each in effects} == {"mix", ""}
     saved = [each.saved for each in effects]
     assert saved == sorted(saved, reverse=True) and any(saved)
@@ -71,8 +75,7 @@ def test_passes_that_are_left_out_of_functions(evaluator):
         other = others[effect.decision]
         # As for all other decisions, in the unit of the objective.
         assert effect.saved == weighted(other) - weighted(best) > 0
-        differences = {name: sizes(other)[name] - sizes(best)[name] for name in sizes(best)}
-        assert dict(effect.functions) == {k: v for k, v in differences.items() if v}
+        assert dict(effect.functions) == differences(other, best)
 
 
 def test_clang_that_fails_and_too_many_decisions(evaluator):

@@ -1,8 +1,11 @@
 """A program of a few functions, and what compiles it."""
 
+import contextlib
 import math
 import shutil
 import subprocess
+import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -98,17 +101,24 @@ def searched(evaluator, *arguments, **options):
 @pytest.fixture(name="start")
 def fixture_start(tmp_path):
     """Starts an evaluator, which is ended after the test."""
-    opened = []
+    with contextlib.ExitStack() as opened:
 
-    def start(compilation, seconds=math.inf, evaluations=None, jobs=2, objective=None, **more):
-        folder = tmp_path / f"evaluator-{len(opened)}"
-        folder.mkdir()
-        budget = Budget(seconds, evaluations)
-        trial, read = trial_linker(compilation.options), (objective or Objective.ALL).read
-        evaluator = Evaluator(compilation, folder, budget, jobs, trial=trial, read=read, **more)
-        opened.append(evaluator.__enter__())
-        return evaluator
+        def start(compilation, seconds=math.inf, evaluations=None, jobs=2, objective=None, **more):
+            folder = Path(tempfile.mkdtemp(prefix="evaluator-", dir=tmp_path))
+            budget, trial = Budget(seconds, evaluations), trial_linker(compilation.options)
+            read = (objective or Objective.ALL).read
+            evaluator = Evaluator(compilation, folder, budget, jobs, trial=trial, read=read, **more)
+            return opened.enter_context(evaluator)
 
-    yield start
-    for each in opened:
-        each.__exit__(None, None, None)
+        yield start
+
+
+@pytest.fixture(name="begin")
+def fixture_begin(start):
+    """Starts an evaluator, and evaluates its source. Returns both."""
+
+    def begin(*arguments, **more):
+        evaluator = start(*arguments, **more)
+        return evaluator, evaluator.evaluate_source()
+
+    return begin

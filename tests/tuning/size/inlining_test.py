@@ -12,9 +12,9 @@ from tests.tuning.size.conftest import PROGRAM
 @pytest.fixture(name="evaluator", scope="module")
 def fixture_evaluator(tmp_path_factory):
     folder = tmp_path_factory.mktemp("inlining")
-    (folder / "program.c").write_text(PROGRAM)
-    plugin = llvm_tools.own_passes_path()
-    compilation = Compilation(llvm_tools.clang_path(), folder / "program.c", plugin=plugin)
+    source, plugin = folder / "program.c", llvm_tools.own_passes_path()
+    source.write_text(PROGRAM)
+    compilation = Compilation(llvm_tools.clang_path(), source, plugin=plugin)
     with Evaluator(compilation, folder, Budget(), 2) as evaluator:
         evaluator.evaluate_source()
         yield evaluator
@@ -101,8 +101,7 @@ def test_moves_know_which_functions_they_change(evaluator, inlining):
     assert {frozenset({"twice", "fold"}), frozenset({"twice", "fold", "main"})} <= functions
 
 
-def test_without_bitcode_there_is_nothing_to_decide(compilation, start):
-    evaluator = start(compilation)
-    evaluator.evaluate_source()
+def test_without_bitcode_there_is_nothing_to_decide(compilation, begin):
+    evaluator, _ = begin(compilation)
     evaluator.unit.write_bytes(b"no bitcode")
     assert list_call_sites(evaluator) == []

@@ -55,10 +55,9 @@ def adjusted(evaluator, *texts):
 
 @pytest.mark.parametrize("words", ["", "static inline", "__attribute__((noinline))"])
 @pytest.mark.parametrize("statement", [_CLOBBER, _NAMED])
-def test_assembly_may_use_the_frame_pointer(compilation, start, words, statement):
+def test_assembly_may_use_the_frame_pointer(compilation, begin, words, statement):
     compilation.source.write_text(_PRESSURE % (words, statement))
-    evaluator = start(replace(compilation, options=("-w", "-Oz")))
-    baseline = evaluator.evaluate_source()
+    evaluator, baseline = begin(replace(compilation, options=("-w", "-Oz")))
     expected = run(baseline.path)
     assert expected[0] == 0
     for each in (FRAME_POINTER, "sroa", "-enable-misched=0"):
@@ -70,11 +69,10 @@ def test_assembly_may_use_the_frame_pointer(compilation, start, words, statement
     )
 
 
-def test_assembly_of_32_bits_may_use_the_frame_pointer(compilation, start):
+def test_assembly_of_32_bits_may_use_the_frame_pointer(compilation, begin):
     function = _PRESSURE.partition("int main")[0].replace("#include <stdio.h>", "")
     compilation.source.write_text(function % ("", _CLOBBER.replace("rbp", "ebp")))
-    evaluator = start(replace(compilation, options=("-w", "-Oz", "-m32")))
-    baseline = evaluator.evaluate_source()
+    evaluator, baseline = begin(replace(compilation, options=("-w", "-Oz", "-m32")))
     for each in (FRAME_POINTER, "sroa", "-enable-misched=0"):
         assert adjusted(evaluator, each).object.code == baseline.object.code
 
@@ -96,7 +94,7 @@ _KINDS = {
 }
 
 
-def test_special_functions_are_recognised(compilation, start):
+def test_special_functions_are_recognised(compilation, begin):
     lines = [
         "#include <setjmp.h>",
         "void use(void *);",
@@ -109,8 +107,7 @@ def test_special_functions_are_recognised(compilation, start):
         "int fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }",
     ]
     compilation.source.write_text("\n".join(lines))
-    evaluator = start(compilation)
-    baseline = evaluator.evaluate_source()
+    evaluator, baseline = begin(compilation)
     functions = functions_of(evaluator)
     excluded = {each.name for each in functions if each.is_excluded}
     assert excluded == {*_TRAITS, *_KINDS}
@@ -221,13 +218,12 @@ def test_names_to_exclude(tmp_path):
         limits_of(["f(int)"])
 
 
-def test_names_of_cxx_to_exclude(compilation, tmp_path, start):
+def test_names_of_cxx_to_exclude(compilation, tmp_path, begin):
     path = tmp_path / "source.cc"
     path.write_text(
         "namespace ns { int parse(int x) { return x * 3; } }\nint other() { return 3; }"
     )
-    evaluator = start(replace(compilation, source=path, limits=limits_of(["ns::parse"])))
-    evaluator.evaluate_source()
+    evaluator, _ = begin(replace(compilation, source=path, limits=limits_of(["ns::parse"])))
     assert [each.kept for each in functions_of(evaluator)] == [True, False]
 
 
@@ -256,11 +252,10 @@ int sum(const int *x, int n) {
 
 
 @pytest.mark.parametrize("assembly", [_FLAGS, _JUMPS, ""])
-def test_options_for_all_functions_are_no_options_for_assembly(compilation, start, assembly):
+def test_options_for_all_functions_are_no_options_for_assembly(compilation, begin, assembly):
     # LLVM makes wrong code of both with options that only schedule or allocate otherwise.
     compilation.source.write_text(_LOOP + assembly)
-    evaluator = start(replace(compilation, options=("-w", "-Os")))
-    plain = evaluator.evaluate_source()
+    evaluator, plain = begin(replace(compilation, options=("-w", "-Os")))
     options = ("-disable-lsr", "-pre-RA-sched=list-burr", "-grow-region-complexity-budget=0")
     (found,) = evaluator.evaluate([Change(options)])
     assert (found.object.digest == plain.object.digest) == bool(assembly)

@@ -87,14 +87,13 @@ def test_without_a_linker_sections_count(monkeypatch, tmp_path):
     assert trial_linker(()) is None
 
 
-def test_evaluations_are_linked(start, tmp_path):
+def test_evaluations_are_linked(begin, tmp_path):
     source = tmp_path / "library.c"
     source.write_text(SOURCE)
     compilation = Compilation(
         llvm_tools.clang_path(), source, ("-fPIC",), llvm_tools.own_passes_path()
     )
-    evaluator = start(compilation)
-    before = evaluator.evaluate_source()
+    evaluator, before = begin(compilation)
     (found,) = evaluator.evaluate([Change(("-disable-lsr",))])
     assert before.loaded == loaded(before.path, "-fPIC") > before.object.all
     assert Objective.ALL.cost(found)[0] == found.loaded

@@ -20,6 +20,7 @@ def test_commands_of_a_source():
     compilation = Compilation(CLANG, Path("a.c"), ("-g", "-DX", "-include", "b.h", "-xc"))
     words = ["/bin/clang", "-Oz", "-g", "-DX", "-include", "b.h", "-xc"]
     assert compilation.command(Path("a.o")) == [*words, "-c", "a.c", "-o", "a.o"]
+    assert replace(compilation, options=("-Os", "-g", "-O")).level == "-O"
     unit = compilation.unit_command(Path("u.bc"))
     assert unit[:-3] == [*words, "-c", "a.c", "-o", "u.bc"]
     assert unit[-3:] == ["-Xclang", "-disable-llvm-passes", "-emit-llvm"]
@@ -29,15 +30,6 @@ def test_commands_of_a_source():
         *["/bin/clang", "-Oz", "-g", "-DX", quiet],
         *["-c", "u.bc", "-o", "a.o"],
     ]
-
-
-@pytest.mark.parametrize(
-    ("options", "level"), [((), "-Oz"), (("-O2",), "-O2"), (("-Os", "-g", "-O"), "-O")]
-)
-def test_the_level_is_the_users(options, level):
-    compilation = Compilation(CLANG, Path("a.c"), options)
-    assert compilation.level == level
-    assert ("-Oz" in compilation.command(Path("a.o"))) == (level == "-Oz")
 
 
 def test_arguments_of_changes():

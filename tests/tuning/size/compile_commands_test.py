@@ -154,16 +154,16 @@ def test_commands_that_write_more_are_refused(read, tmp_path, options):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("{", "expected JSON in .*compile_commands.json, got "),
-        ({"directory": "x"}, "expected a list of compilations in .*, got something else"),
-        ([], "expected compilations of C or C.. in .*, found none"),
-        ([{"file": "a.c", "command": "cc -c a.c"}], "entry 0 of .*: .* of 'directory', got None"),
-        ([{"directory": "x"}], "entry 0 of .*: expected a text as the value of 'command'"),
-        ([{"directory": 5, "command": "cc -c a.c"}], "the value of 'directory', got 5"),
-        ([{"directory": ".", "command": 5}], "the value of 'command', got 5"),
+        ("{", "JSON in .*compile_commands.json"),
+        ({"directory": "x"}, "list"),
+        ([], "found none"),
+        ([{"file": "a.c", "command": "cc -c a.c"}], "entry 0 .*'directory', got None"),
+        ([{"directory": "x"}], "entry 0 .*'command'"),
+        ([{"directory": 5, "command": "cc -c a.c"}], "'directory', got 5"),
+        ([{"directory": ".", "command": 5}], "'command', got 5"),
         ([{"directory": ".", "command": "cc -c a.c", "file": None}], "'file', got None"),
         ([{"directory": ".", "command": "cc -c a.c", "output": 5}], "'output', got 5"),
-        ([{"directory": ".", "command": "cc -c"}], "found none; .* has no source file"),
+        ([{"directory": ".", "command": "cc -c"}], "no source file"),
     ],
 )
 def test_other_formats(read, content, message):

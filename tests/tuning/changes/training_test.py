@@ -30,25 +30,21 @@ def test_train_functions():
     rng = np.random.default_rng(0)
     rows = []
     for _ in range(20):
-        loads = rng.integers(0, 20, 30)
-        sizes = rng.integers(50, 200, 30)
-        after = np.where(loads > 10, sizes * 0.9, sizes * 1.05)
-        features = [
-            {"bytes": float(s), "Loads": float(n)} for s, n in zip(sizes, loads, strict=True)
-        ]
+        pairs = [*zip(rng.integers(50, 200, 30).tolist(), rng.integers(0, 20, 30), strict=True)]
+        features = [{"bytes": float(size), "Loads": float(loads)} for size, loads in pairs]
+        after = [size * (0.9 if loads > 10 else 1.05) for size, loads in pairs]
         rows.append(
             {
-                "functions": sizes.tolist(),
+                "functions": [size for size, _ in pairs],
                 "function_features": [{}, *features[1:]],
-                "adjustments": {"licm": {"functions": after.tolist()}},
+                "adjustments": {"licm": {"functions": after}},
             }
         )
-    model = train_functions(rows)
     functions = {
-        "many": {"bytes": 100, "unwinding": 0, "Loads": 18},
-        "few": {"bytes": 100, "unwinding": 0, "Loads": 2},
+        name: {"bytes": 100, "unwinding": 0, "Loads": loads}
+        for name, loads in (("many", 18), ("few", 2))
     }
-    expected = model.expected(functions, ["licm"])
+    expected = train_functions(rows).expected(functions, ["licm"])
     many, few = expected["many"]["licm"], expected["few"]["licm"]
     assert many.saved > 5 and few.saved < -2
     assert many.improvement > 5 and abs(few.improvement) < 1
@@ -58,17 +54,12 @@ def test_train_functions():
 def test_train_calls():
     """Inlining saves if the callee is small."""
     rng = np.random.default_rng(0)
-    rows = []
-    for _ in range(20):
-        sizes = rng.integers(1, 40, 30)
-        decisions = [
-            {"features": {"size": float(size), "inline": 1.0}, "code": int(2 * size - 40)}
-            for size in sizes
-        ]
-        rows.append({"decisions": decisions})
-    model = train_calls(rows)
-    asked = [{"size": size, "inline": 1.0} for size in (5.0, 38.0)]
-    small, large = model.expected(asked)
+
+    def decision(size):
+        return {"features": {"size": float(size), "inline": 1.0}, "code": int(2 * size - 40)}
+
+    model = train_calls([{"decisions": [*map(decision, rng.integers(1, 40, 600))]}])
+    small, large = model.expected([{"size": size, "inline": 1.0} for size in (5.0, 38.0)])
     assert small.saved == pytest.approx(30, abs=5) and large.saved == pytest.approx(-36, abs=5)
     assert small.improvement == pytest.approx(30, abs=5)
     assert large.improvement == pytest.approx(0, abs=0.5)

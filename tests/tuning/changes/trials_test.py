@@ -1,7 +1,5 @@
 """Trials of changes on programs, and tables of them."""
 
-import json
-
 import pytest
 from typer.testing import CliRunner
 
@@ -76,9 +74,7 @@ def test_recording(datasets, tmp_path, monkeypatch):
     assert path.read_bytes() == whole
     write_card(tmp_path, "the command")
     card = (tmp_path / "README.md").read_text()
-    assert "Made by `the command`: 6 trials on 1 programs, 0 packages" in card
-    assert row["clang"] in card
-    assert "decisions   Decisions about calls" in card
+    assert "`the command`: 6 trials on 1 programs, 0 packages" in card and row["clang"] in card
 
 
 def test_programs_that_are_too_large_get_no_trials(datasets):
@@ -113,10 +109,7 @@ def test_table_of_a_comparison(tmp_path):
     assert read_rows(path, JudgedRow) == {}
     path.write_text("".join(each.as_json() + "\n" for each in rows))
     assert [*read_rows(path, JudgedRow).values()] == rows
-    text = table_of(rows)
-    assert "| 2 programs | after 1 |" in text
-    assert "| saved of loaded bytes, portfolio | 0.00% |" in text
-    assert "| saved of loaded bytes, model | 0.50% |" in text
-    assert "| larger, model | 1 |" in text
-    assert table_of(rows[2:]) == "No program has results."
-    assert json.loads(rows[0].as_json())["program"] == "a"
+    cells = [line.strip("| ").split(" | ") for line in table_of(rows).splitlines()]
+    assert ["2 programs", "after 1"] in cells and ["larger, model", "1"] in cells
+    assert ["saved of loaded bytes, portfolio", "0.00%"] in cells
+    assert ["saved of loaded bytes, model", "0.50%"] in cells and "|" not in table_of(rows[2:])

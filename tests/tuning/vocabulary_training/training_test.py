@@ -153,9 +153,7 @@ def test_judgement():
     assert opcode_of("tail call void <@ID>()") == "call"
     near = np.repeat(np.eye(8, dtype=np.float32), 6, axis=0)
     names = [f"<%ID> = {word} i8 <INT>" for word in "abcdefgh" for _ in range(6)]
-    share, chance = same_opcode(names, near)
-    assert share == 1
-    assert chance == pytest.approx(5 / 47)
+    assert same_opcode(names, near) == (1, pytest.approx(5 / 47))
 
 
 @needs_tool

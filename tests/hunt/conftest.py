@@ -6,7 +6,7 @@ from compiler_gym.util import llvm_tools
 
 # Passes that real ones are run besides. Each goes wrong with programs that have a certain text,
 # which is not taken away.
-_OPT = r"""#!/bin/sh
+_OPT = r"""#!/bin/bash
 if [ "$1" = --print-passes ]; then
   printf 'Module passes:\n  globaldce\n  view-callgraph\n'
   printf 'Function passes:\n  adce\n  dse\n  mem2reg\n  reassociate\n'
@@ -76,16 +76,7 @@ if has miscompiling victim || has wavering victim; then
   esac
   exec '{opt}' "$output.ll" -o "$output"
 fi
-set -- "$@"
-count=$#
-while [ $count -gt 0 ]; do
-  word=$1
-  shift
-  case $word in -passes=*) word="-passes=$real" ;; esac
-  set -- "$@" "$word"
-  count=$((count - 1))
-done
-exec '{opt}' "$@"
+exec '{opt}' "${@/#-passes=*/-passes=$real}"
 """
 
 _PROGRAM = """

@@ -109,18 +109,16 @@ def test_failures_of_opt_are_found_and_reduced(hunt, tmp_path, guilty, kind, whe
     assert finding.lines == len(text.splitlines()) < 15
     assert run_script(folder) == 0
     assert json.loads((folder / "finding.json").read_text())["passes"] == finding.passes
+    if guilty == "crashing":
+        check_report(folder)
 
 
-def test_a_finding_says_all_that_a_report_needs(hunt, tmp_path):
-    _, (finding,), _ = hunt(around("crashing"))
-    folder = tmp_path / "hunt" / "findings" / finding.name
+def check_report(folder):
+    """A report has the command, the place and the version."""
     text = (folder / "README.md").read_text()
-    assert "# Crash in `crashing`" in text
     command = "opt -verify-each '-passes=module(function(crashing))' reduced.ll -o output.bc"
-    assert command in text
-    assert "opt ends with exit code 0." in text
-    assert "llvm::CrashingPass::run(llvm::Function&)" in text
-    assert "LLVM version" in text and "by llvm-reduce" in text
+    assert command in text and "llvm::CrashingPass::run(llvm::Function&)" in text
+    assert "LLVM version" in text and "llvm-reduce" in text
     # Another opt, that of LLVM, is asked and does not know the pass.
     environment = {**os.environ, "OPT": str(llvm_tools.opt_path())}
     assert subprocess.run([folder / "run.sh"], env=environment).returncode == 1

@@ -15,9 +15,7 @@ def test_findings_of_workers_are_in_the_folder_and_not_mined_again(mine, tmp_pat
     (finding,) = session.findings.all()
     assert (session.verdicts, session.failed) == ({"found": 1}, {})
     assert [each.function for each in finding.members] == ["planted"]
-    assert finding.versions == {
-        _VERSION: f"{finding.before} bytes, {finding.after} with the decision"
-    }
+    assert {*finding.versions} == {_VERSION}
     assert (tmp_path / "mine" / "findings" / finding.name / "check.sh").is_file()
     assert len(lines) == 2
 

@@ -54,10 +54,7 @@ def test_a_planted_saving_is_found_and_not_mined_again(tmp_path, mine_runtime):
 
     folder = tmp_path / "mine" / "findings-runtime" / finding.name
     report = (folder / "README.md").read_text()
-    assert report.startswith(
-        f"# The code of clang -O3 executes {finding.before} instructions, and "
-    )
-    assert "faster" not in report
+    assert f"executes {finding.before} instructions" in report and "faster" not in report
     assert "attributes" not in (folder / "reduced.ll").read_text()
     shown = subprocess.run([folder / "check.sh"], capture_output=True, text=True, check=True)
     assert f"clang -O3: {finding.before} instructions; " in shown.stdout

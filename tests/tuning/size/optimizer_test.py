@@ -40,20 +40,17 @@ def test_smaller_and_the_same_with_any_number_of_jobs(compilation, start):
     assert one.curve[-1][2] == one.size(one.best)
 
 
-def test_files_that_nobody_needs_are_removed(compilation, start):
+def test_files_that_nobody_needs_are_removed(compilation, start, tmp_path):
+    def made():
+        return [path.name for path in tmp_path.glob("evaluator-*/[0-9]*.o")]
+
     evaluator = start(compilation, 600, 12)
-    kept = []
-    search = Optimizer(evaluator)
+    search, kept = Optimizer(evaluator), []
     search.start()
-    evaluator.watch, take = (
-        lambda it: (take(it), kept.append(len([*evaluator._folder.glob("[0-9]*.o")]))),
-        evaluator.watch,
-    )
+    evaluator.watch, take = lambda it: (take(it), kept.append(len(made()))), evaluator.watch
     search.run()
     assert evaluator.budget.used == 12
-    left = {path.name for path in evaluator._folder.glob("[0-9]*.o")}
-    assert left == {search.best.path.name}
-    assert search.baseline.path.is_file()
+    assert made() == [search.best.path.name] and search.baseline.path.is_file()
     assert max(kept) < 12
 
 

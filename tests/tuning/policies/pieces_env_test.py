@@ -1,5 +1,3 @@
-import gymnasium
-
 import compiler_gym
 from compiler_gym.tuning.policies.pieces_env import pieces
 
@@ -22,10 +20,3 @@ def test_episodes_never_get_worse():
         assert done
         assert info["terminal_action"]
         assert env.validate().okay()
-
-
-def test_from_gymnasium():
-    with gymnasium.make(ID, max_episode_steps=2) as env:
-        observation, _ = env.reset(seed=1)
-        assert env.observation_space.contains(observation)
-        assert [env.step(0)[3] for _ in range(2)] == [False, True]

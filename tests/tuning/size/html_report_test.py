@@ -173,12 +173,16 @@ def test_names_are_text(findings):
 
 
 def test_no_change(compilation, tmp_path):
-    findings = find_result(compilation, tmp_path, NO_CHANGE)
-    page = check_page(page_of(findings, "program.o", [], True))
+    shared = replace(compilation, options=("-fPIC",))
+    page = check_page(page_of(find_result(shared, tmp_path, NO_CHANGE), "program.o", [], True))
     assert "The result passed its check. Objective: text." in page.texts("p")
     assert "No change made the result smaller." in page.texts("p")
     assert "No function has another size." in page.texts("p")
     assert not page.texts("details")
+    # The tables of the linker.
+    cells = " ".join(page.attributes("title"))
+    for name in (".rela.plt", ".got.plt", ".eh_frame_hdr", "padding and code outside of functions"):
+        assert f"{name}: " in cells
 
 
 def test_linked_program(compilation, tmp_path):
@@ -187,14 +191,6 @@ def test_linked_program(compilation, tmp_path):
     before, after = findings.before.linked, findings.after.linked
     assert f"{number(before.file)} → {number(after.file)}" in page.texts("dl")[0]
     assert any(each.startswith(".dynamic: ") for each in page.attributes("title"))
-
-
-def test_tables_of_the_linker(compilation, tmp_path):
-    shared = replace(compilation, options=("-fPIC",))
-    page = check_page(page_of(find_result(shared, tmp_path, NO_CHANGE), "program.o", [], True))
-    cells = " ".join(page.attributes("title"))
-    for name in (".rela.plt", ".got.plt", ".eh_frame_hdr", "padding and code outside of functions"):
-        assert f"{name}: " in cells
 
 
 def test_limits(findings, monkeypatch):

@@ -6,9 +6,16 @@ from dataclasses import replace
 
 import pytest
 
+from compiler_gym.errors import EnvironmentNotSupported
+from compiler_gym.tuning.size import object_file
 from compiler_gym.tuning.size.compilation import Change, Compilation
 from compiler_gym.tuning.size.inlining import list_call_sites
-from compiler_gym.tuning.size.object_file import content_digest, read_object
+from compiler_gym.tuning.size.object_file import (
+    compare_functions,
+    content_digest,
+    read_object,
+    readable_names,
+)
 from compiler_gym.tuning.size.objective import Objective
 from compiler_gym.util import llvm_tools
 
@@ -182,3 +189,29 @@ def test_content_digest(tmp_path, options):
     assert len({before, *others}) == 1 + len(others)
     with pytest.raises(ValueError, match=r"source\.c"):
         content_digest(source)
+
+
+def test_functions_are_sorted_by_change_of_size():
+    before = {"same": 5, "less": 30, "gone": 20, "more": 7}
+    after = {"same": 5, "less": 10, "more": 9, "OUTLINED_FUNCTION_0": 3, "OUTLINED_FUNCTION_12": 4}
+    changes = [(each.name, each.before, each.after) for each in compare_functions(before, after)]
+    assert changes == [
+        ("gone", 20, 0),
+        ("less", 30, 10),
+        ("OUTLINED_FUNCTION_…", 0, 7),
+        ("more", 7, 9),
+    ]
+    assert [each.saved for each in compare_functions(before, after)] == [20, 20, -7, -2]
+    assert compare_functions(before, before) == []
+
+
+def test_names(monkeypatch):
+    symbols = ["main", "_Z5wordsRi", "OUTLINED_FUNCTION_…", "_ZN1a1bEv"]
+    assert readable_names(symbols) == ["main", "words(int&)", "OUTLINED_FUNCTION_…", "a::b()"]
+    assert readable_names([]) == []
+
+    def missing(name):
+        raise EnvironmentNotSupported(name)
+
+    monkeypatch.setattr(object_file.llvm_tools, "tool_path", missing)
+    assert readable_names(symbols) == symbols

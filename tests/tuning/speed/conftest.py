@@ -1,5 +1,7 @@
 """A program of a few functions, and what compiles it."""
 
+import contextlib
+
 import pytest
 
 from compiler_gym.tuning.size.compilation import Compilation
@@ -39,17 +41,12 @@ def fixture_compilation(source):
 
 
 @pytest.fixture(name="start")
-def fixture_start(tmp_path, compilation):
+def fixture_start(tmp_path_factory, compilation):
     """Starts an evaluator, which is ended after the test."""
-    opened = []
+    with contextlib.ExitStack() as opened:
 
-    def start(evaluations, seconds=1000.0):
-        folder = tmp_path / f"evaluator-{len(opened)}"
-        folder.mkdir()
-        evaluator = Evaluator(compilation, folder, Budget(seconds, evaluations), jobs=2)
-        opened.append(evaluator.__enter__())
-        return evaluator
+        def start(evaluations, seconds=1000.0):
+            folder, budget = tmp_path_factory.mktemp("evaluator"), Budget(seconds, evaluations)
+            return opened.enter_context(Evaluator(compilation, folder, budget, jobs=2))
 
-    yield start
-    for each in opened:
-        each.__exit__(None, None, None)
+        yield start

@@ -1,8 +1,12 @@
 """The search as a whole, on programs whose times are made up: no test waits for the machine."""
 
+import subprocess
+
 import pytest
 
+from compiler_gym.tuning.size.compilation import NO_CHANGE
 from compiler_gym.tuning.size.inputs import command_check
+from compiler_gym.tuning.size.ranking import is_experimental
 from compiler_gym.tuning.speed import optimizer
 from compiler_gym.tuning.speed.optimizer import SpeedOptimizer
 from compiler_gym.tuning.speed.profile import Loop, Profile
@@ -73,18 +77,22 @@ def test_a_faster_program_is_found_and_proved(start):
     assert left <= programs and len(programs) < 24 / 2
 
 
-def test_without_a_gain_the_program_of_clang_stays(start):
-    search = searched(start(24), Pretended())
-    assert search.best is search.baseline
-    assert search.comparison is None or search.comparison.low <= 1
-    assert len(search.stages) == 1
-
-
 def test_luck_is_not_enough(start):
-    """The winner of the race takes as long as the baseline afterwards."""
+    """The winner of the race fails afterwards, or takes as long as the baseline."""
     search = ended(start(24), workload := Pretended(of_size))
+    bad = search.leading.program.read_bytes()
     assert search.leading is not search.baseline
-    workload.time_of = lambda data: 0.05
+
+    def seconds(program):
+        if program.read_bytes() == bad:  # A copy.
+            raise RunError("exit code 1")
+        return 0.05
+
+    usual, workload.seconds = workload.seconds, seconds
+    search.prove()
+    assert search.best is search.baseline and search.comparison is None
+    assert "it failed in one of many runs" in [each.why for each in search.wrong]
+    workload.seconds, workload.time_of = usual, lambda data: 0.05
     search.prove()
     assert search.best is search.baseline
     assert search.comparison.low <= 1
@@ -104,21 +112,6 @@ def test_wrong_results_are_left(start):
     search = searched(start(24), Pretended(of_size, wrong))
     assert search.best.program.read_bytes() not in wrong
     assert "it is wrong" in [each.why for each in search.wrong]
-
-
-def test_a_program_that_fails_in_the_proof_is_not_the_result(start):
-    search = ended(start(24), workload := Pretended(of_size))
-    bad = search.leading.program.read_bytes()
-
-    def seconds(program):
-        if program.read_bytes() == bad:  # A copy.
-            raise RunError("exit code 1")
-        return 0.05
-
-    workload.seconds = seconds
-    search.prove()
-    assert search.best is search.baseline and search.comparison is None
-    assert "it failed in one of many runs" in [each.why for each in search.wrong]
 
 
 def test_baseline_that_does_not_work(start):
@@ -148,8 +141,10 @@ def test_hot_loops_and_calls_are_tried(start, monkeypatch, tmp_path):
 
 
 def test_slow_compilations_are_tried_in_small_batches(start):
-    search = SpeedOptimizer(start(8, seconds=100), Pretended())
+    search = SpeedOptimizer(start(8, seconds=100), workload := Pretended())
     search.start()
+    # Programs that never end have a limit.
+    assert workload.limits == [2]
     search._compile_seconds = 4.9
     assert search._width == 3  # In 15 s of 100.
     search._compile_seconds = 50.0
@@ -158,16 +153,47 @@ def test_slow_compilations_are_tried_in_small_batches(start):
     assert search._width == 8
 
 
-def test_programs_that_never_end_have_a_limit(start):
-    search = SpeedOptimizer(start(1), workload := Pretended())
-    search.start()
-    assert workload.limits == [2]
-
-
 def test_short_runs_are_repeated(start):
-    workload = Pretended(lambda data: 0.004)
-    search = SpeedOptimizer(start(1), workload)
+    search = SpeedOptimizer(start(1), workload := Pretended(lambda data: 0.004))
     search.start()
     runs = len(workload.runs)
     search._seconds(search.baseline)
     assert len(workload.runs) - runs == 5
+
+
+# A sum that LLVM must not reorder: it would be another one.
+SUM = """
+float sum(const float *a, int n) {
+  float s = 0;
+  for (int i = 0; i < n; i++) s += a[i];
+  return s;
+}
+"""
+
+
+def test_clang_knows_all_options_and_none_reorders_arithmetic(compilation, tmp_path):
+    compilation.source.write_text(SUM)
+    for part in optimizer.parts():
+        path = tmp_path / "sum.s"
+        command = ["-S" if word == "-c" else word for word in compilation.command(path, part)]
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert (done.returncode, done.stderr) == (0, ""), part
+        assert "\taddss\t" in path.read_text() and "\taddps\t" not in path.read_text(), part
+
+
+def test_parts_are_different():
+    parts = optimizer.parts()
+    assert len({*parts}) == len(parts) > 50
+
+
+def test_moves_add_and_take_away():
+    first = optimizer.moves(with_passes=False)[0]
+    changed = first(NO_CHANGE)
+    assert changed.options and first(changed) == NO_CHANGE
+    assert len(optimizer.moves(with_passes=True)) > len(optimizer.moves(with_passes=False))
+
+
+@pytest.mark.parametrize("asked", [False, True])
+def test_experimental_options_are_left_out_unless_asked_for(asked):
+    changes = [move(NO_CHANGE) for move in optimizer.moves(True, asked)]
+    assert any(map(is_experimental, changes)) is asked

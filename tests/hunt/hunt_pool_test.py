@@ -34,10 +34,8 @@ def fixture_hunt(tmp_path, fake_opt, module_ll, scratch):
         folder.mkdir(exist_ok=True)
         findings = Findings(folder / "findings")
         session = Hunt(folder, Sequences(known, 30, 0.5, parse_sequence(passes, known)), seed=0)
-        limits = Limits(seconds=5, reduce_seconds=6)
-        setup = Setup(
-            (program or module_ll.as_uri(),), opt, frozenset({"function(crashing)"}), limits
-        )
+        uris, limits = (program or module_ll.as_uri(),), Limits(seconds=5, reduce_seconds=6)
+        setup = Setup(uris, opt, frozenset({"function(crashing)"}), limits)
         outcomes = []
         with open_pool(limits=PoolLimits(workers=2)) as pool:
             assert len([*pool.run(map(Job, map(Square, range(4))))]) == 4  # They have started.

@@ -135,30 +135,6 @@ class TestResults:
                 assert ours[0] in envs.observation_space
                 assert_same([*map(tuple, ours[0])], [*map(tuple, theirs[0])])
 
-    def test_those_of_single_environments(self):
-        """Many steps, so that all kinds of passes were there."""
-        actions = random_actions(100)
-        with compiler_gym.make_vec(ID, COUNT) as envs:
-            envs.reset(options={"benchmark": KERNELS})
-            results = [envs.step(row) for row in actions]
-            # Some sequences of passes crash LLVM.
-            lives = ~np.any([result[2] for result in results], axis=0)
-            lines = envs.call("commandline")
-            codes = [env.observation["IrSha1"] for env in envs.envs]
-        for number, benchmark in enumerate(KERNELS):
-            with compiler_gym.make(ID, benchmark=benchmark) as env:
-                env.reset()
-                for result, action in zip(results, actions[:, number], strict=True):
-                    observation, reward, done, _ = env.step(action)
-                    np.testing.assert_array_equal(result[0][number], observation)
-                    assert (result[1][number], result[2][number]) == (reward, done)
-                    if done:
-                        break
-                assert done != lives[number]
-                if lives[number]:
-                    assert env.commandline() == lines[number]
-                    assert env.observation["IrSha1"] == codes[number]
-
     def test_known_transitions(self):
         actions = random_actions(6)
         with (
@@ -231,60 +207,19 @@ class TestAutoreset:
             assert_same(envs.step(actions[0]), expected.step(actions[0]))
 
 
-class TestPrograms:
-    def test_in_order(self):
-        """The environments take turns."""
-        with compiler_gym.make_vec(ID, 2, benchmarks=KERNELS, max_episode_steps=1) as envs:
-            _, infos = envs.reset()
-            assert infos["benchmark"].tolist() == KERNELS[:2]
-            envs.step([0, 0])
-            *_, infos = envs.step([0, 0])
-            assert infos["benchmark"].tolist() == [KERNELS[2], KERNELS[0]]
-
-    def test_for_a_reset(self):
-        with compiler_gym.make_vec(ID, 3) as envs:
-            _, infos = envs.reset(options={"benchmark": KERNELS})
-            assert infos["benchmark"].tolist() == KERNELS
-            _, infos = envs.reset(options={"benchmark": KERNELS[1]})
-            assert infos["benchmark"].tolist() == KERNELS[1:2] * 3
-            with pytest.raises(ValueError, match="3 benchmarks"):
-                envs.reset(options={"benchmark": KERNELS[:2]})
-
-
-@pytest.mark.parametrize(
-    ("count", "error"), [(0, ValueError), (-1, ValueError), (1.5, TypeError), ("2", TypeError)]
-)
-def test_wrong_numbers_of_environments(count, error):
-    with pytest.raises(error):
-        compiler_gym.make_vec(ID, count)
-
-
 class TestGymnasium:
     def test_make_vec(self):
-        envs = gymnasium.make_vec(
-            ID,
-            num_envs=4,
-            vectorization_mode="vector_entry_point",
-            max_episode_steps=2,
-            benchmark=KERNELS[0],
-        )
-        with envs:
-            assert type(envs) is CompilerVectorEnv
-            assert envs.spec.id == ID
-            assert repr(envs) == f"CompilerVectorEnv({ID}, num_envs=4)"
-            envs.reset(seed=1)
-            actions = random_actions(2, 4)
-            assert not envs.step(actions[0])[3].any()
-            assert envs.step(actions[1])[3].all()
-
-    def test_made_again(self):
-        with gymnasium.make_vec(ID, num_envs=2, max_episode_steps=1) as envs:
+        arguments = {"max_episode_steps": 2, "benchmark": KERNELS[0]}
+        with gymnasium.make_vec(ID, num_envs=2, **arguments) as envs:
             assert type(envs) is CompilerVectorEnv
             spec = envs.spec
         with gymnasium.make_vec(spec) as envs:
-            assert envs.num_envs == 2
-            envs.reset()
-            assert envs.step([0, 0])[3].all()
+            assert type(envs) is CompilerVectorEnv
+            assert repr(envs) == f"CompilerVectorEnv({ID}, num_envs=2)"
+            envs.reset(seed=1)
+            actions = random_actions(2, 2)
+            assert not envs.step(actions[0])[3].any()
+            assert envs.step(actions[1])[3].all()
 
     def test_statistics(self):
         actions = random_actions(6, 2)

@@ -139,6 +139,7 @@ class TestRollout:
         thread.join()
         check_loss(result, text, error_types)
         assert play_until(envs, 0) == "hello"
+        assert len({env.service for env in envs.envs}) == 1
 
     @pytest.mark.parametrize("envs", ["single", "vector of 2"], indirect=True)
     def test_kill_of_the_fork_server(self, envs, position):

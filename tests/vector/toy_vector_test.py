@@ -129,20 +129,6 @@ class TestWithoutAnObservation:
 
 
 class TestFailures:
-    def test_crash(self, envs):
-        observations, rewards, terminated, truncated, infos = envs.step([APPEND_A, CRASH, NO_OP])
-        assert observations == ("helloa", "", "hello")
-        assert rewards.tolist() == [6, 0, 5]
-        assert terminated.tolist() == [False, True, False]
-        assert not truncated.any()
-        assert infos["_error_type"].tolist() == [False, True, False]
-        assert "crash" in infos["error_details"][1]
-        observations, _, terminated, _, infos = envs.step([APPEND_A] * 3)
-        assert observations == ("helloaa", "hello", "helloa")
-        assert not terminated.any()
-        assert infos["_benchmark"].tolist() == [False, True, False]
-        assert envs.step([APPEND_A] * 3)[0] == ("helloaaa", "helloa", "helloaa")
-
     def test_time_limit(self, envs):
         # Enough for the others, however busy the machine is.
         observations, rewards, terminated, truncated, infos = envs.step([APPEND_A, HANG, NO_OP], 2)
@@ -152,19 +138,6 @@ class TestFailures:
         assert truncated.tolist() == [False, True, False]
         assert infos["error_type"][1] == "TimeoutError"
         assert envs.step([APPEND_A] * 3)[0] == ("helloaa", "hello", "helloa")
-
-    def test_end_of_the_service(self, envs):
-        service = envs.envs[0].service.service
-        os.kill(service.pid, signal.SIGKILL)
-        assert service.exit_code(wait_seconds=100) is not None
-        _, _, _, truncated, infos = envs.step([APPEND_A] * 3)
-        assert truncated.all()
-        assert set(infos["error_type"]) <= {"ServiceIsClosed", "ServiceTransportError"}
-        assert envs.step([APPEND_A] * 3)[0] == ("hello",) * 3
-        connections = {env.service for env in envs.envs}
-        assert len(connections) == 1
-        assert connections.pop().service.pid != service.pid
-        assert envs.step([APPEND_A] * 3)[0] == ("helloa",) * 3
 
     def test_refused_action(self, envs):
         envs.step([RESTRICT, NO_OP, NO_OP])
@@ -226,6 +199,8 @@ class TestAsynchronous:
             row = dict(zip(infos["env_id"].tolist(), range(2), strict=True))
             assert (rewards[row[0]], rewards[row[2]]) == (6, 1)
             assert (observations[row[0]].sum(), observations[row[2]].sum()) == (6, 1)
+            _, infos = envs.reset(options={"benchmark": TEXTS[1]})
+            assert infos["benchmark"].tolist() == TEXTS[1:2] * 3
 
     def test_next_step(self, envs):
         envs.send([END, APPEND_A, APPEND_A])
@@ -236,15 +211,6 @@ class TestAsynchronous:
         assert observations[row] == "hello"
         assert rewards[row] == 0
         assert infos["_benchmark"].tolist() == [number == 0 for number in infos["env_id"]]
-
-    def test_same_step(self, make):
-        envs = make(2, observation_space="text", autoreset_mode="SameStep", max_episode_steps=1)
-        envs.send([APPEND_A], [1])
-        observations, _, _, truncated, infos = envs.recv()
-        assert observations == ("hello",)
-        assert truncated.tolist() == [True]
-        assert infos["final_obs"].tolist() == ["helloa"]
-        assert not infos["final_info"]["action_had_no_effect"][0]
 
     def test_mistakes(self, envs):
         with pytest.raises(ValueError, match="wait for 1"):
@@ -308,15 +274,6 @@ class TestInterrupt:
         assert sorted(observations) == ["hello", "hello", "helloa"]
         assert not (terminated | truncated).any()
         assert envs.step([APPEND_A] * 3)[0] == ("helloa", "helloaa", "helloa")
-
-    def test_reset(self, envs):
-        sleep_for(envs, [1000, 0, 1000])
-        thread = interrupt_when_asleep(envs)
-        with pytest.raises(KeyboardInterrupt):
-            envs.step([SLEEP, APPEND_A, SLEEP])
-        thread.join()
-        envs.reset()
-        assert envs.step([APPEND_A] * 3)[0] == ("helloa",) * 3
 
 
 class TestClose:
@@ -403,6 +360,7 @@ class TestOptions:
         ("kwargs", "error", "text"),
         [
             ({"num_envs": 0}, ValueError, "num_envs"),
+            ({"num_envs": 1.5}, TypeError, "float"),
             ({"max_episode_steps": 0}, ValueError, "max_episode_steps"),
             ({"benchmarks": TEXTS, "benchmark": TEXTS[0]}, TypeError, "either benchmark"),
         ],
@@ -419,6 +377,7 @@ class TestOptions:
             ({"options": {"reset_mask": np.ones(3)}}, TypeError, "reset_mask"),
             ({"options": {"reset_mask": np.zeros(3, bool)}}, ValueError, "true somewhere"),
             ({"options": {"reset_mask": np.ones(2, bool)}}, ValueError, r"\(3,\)"),
+            ({"options": {"benchmark": TEXTS[:2]}}, ValueError, "3 benchmarks"),
             ({"seed": [1, 2]}, ValueError, "3 seeds"),
         ],
     )
@@ -493,11 +452,6 @@ class TestWrappers:
         assert envs.recv()[0] == ("HELLO",)
         assert envs.step([NO_OP + 1] * 2)[3].all()
         assert envs.envs[0].episode_reward == 12
-
-    @pytest.mark.filterwarnings("ignore:Twice overrides")
-    def test_steps_that_cannot_be_divided(self, make):
-        envs = make(2, observation_space="text", wrappers=[Twice, Shouting])
-        assert envs.step([APPEND_A] * 2)[0] == ("HELLOAA",) * 2
 
     @pytest.mark.filterwarnings("ignore:Twice overrides")
     def test_entry_points_that_wrap(self, register_for_test):

@@ -255,7 +255,7 @@ def sources(tmp_path, monkeypatch):
 
 def test_making_a_benchmark_writes_nothing(sources):
     before = contents(sources)
-    for arguments in sample(_HARMLESS, 25):
+    for arguments in sample(_HARMLESS, 18):
         ir = ir_of(make_benchmark_from_command_line(f"cc {arguments}"))
         assert contents(sources) == before, arguments
         assert "mul nsw i32" in ir and "optnone" not in ir, arguments

@@ -198,13 +198,6 @@ def test_own_programs(env, tmp_path):
         assert info["action_had_no_effect"]
 
 
-def test_runtime(in_order):
-    in_order.runtime_observation_count = 2
-    in_order.reset()
-    in_order.step(1)
-    assert len(in_order.observation["Runtime"]) == 2
-
-
 def test_a_service_that_plays_another_game():
     with compiler_gym.make("llvm-v0") as passes, pytest.raises(ValueError, match="--game=inlining"):
         compiler_gym.make(ID, service_connection=passes.service)

@@ -118,15 +118,6 @@ def test_rewards_add_up_to_the_speedup(env):
     env.reward_space = None
 
 
-def test_state(env):
-    play(env, VECTORIZED)
-    state, ir = env.state, env.ir
-    assert state.commandline.startswith("mlir-opt-22 ")
-    env.reset()
-    env.apply(state)
-    assert env.ir == ir
-
-
 def test_validation():
     with MlirEnv() as env:
         env.reset()

@@ -1,7 +1,7 @@
 """The form of all error messages of the package. What they are about is for the tests of each."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from compiler_gym.util.runfiles_path import runfiles_path
 
@@ -34,8 +34,8 @@ def text_of(node: ast.expr) -> str | None:
     return None
 
 
-def faults(source: str) -> Iterator[tuple[int, str]]:
-    for line, name, arguments in raised(source):
+def faults(found: Iterable[tuple[int, str, list[ast.expr]]]) -> Iterator[tuple[int, str]]:
+    for line, name, arguments in found:
         if not arguments and name not in WITHOUT_MESSAGE:
             yield line, f"{name} without a message"
         message = text_of(arguments[name in WITH_KIND]) if arguments else None
@@ -50,11 +50,12 @@ def faults(source: str) -> Iterator[tuple[int, str]]:
 def test_messages_have_one_form():
     paths = sorted(runfiles_path("compiler_gym").rglob("*.py"))
     sources = [path for path in paths if "_pb2" not in path.name]
-    assert sum(len([*raised(path.read_text())]) for path in sources) > 600
-    found = {str(path): [*faults(path.read_text())] for path in sources}
-    assert {path: each for path, each in found.items() if each} == {}
+    found = {str(path): [*raised(path.read_text())] for path in sources}
+    assert sum(map(len, found.values())) > 600
+    wrong = {path: [*faults(each)] for path, each in found.items()}
+    assert {path: each for path, each in wrong.items() if each} == {}
 
 
 def test_faults_are_found():
     lines = ['raise ValueError("No!")', "raise OSError", 'raise KeyError("None.")', 'f(" a  b")']
-    assert [line for line, _ in faults("\n".join(lines))] == [1, 2, 3]
+    assert [line for line, _ in faults(raised("\n".join(lines)))] == [1, 2, 3]

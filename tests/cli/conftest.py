@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from compiler_gym.util import llvm_tools
 from tests.prepared import PreparedInterpreter
 from tests.processes import descendants, is_asleep, is_running, wait_until
 
@@ -69,6 +70,27 @@ def environment(tmp_path, monkeypatch):
     folder.mkdir()
     monkeypatch.chdir(folder)
     return folder
+
+
+@pytest.fixture(name="scratch")
+def fixture_scratch(environment, monkeypatch):
+    """An empty folder for temporary files."""
+    folder = environment.parent / "scratch"
+    folder.mkdir()
+    monkeypatch.setenv("TMPDIR", str(folder))
+    return folder
+
+
+def own_clang(folder, script, monkeypatch):
+    """Makes an LLVM whose clang is a script of a shell."""
+    path = folder / "prefix" / "bin" / "clang"
+    path.parent.mkdir(parents=True)
+    for each in llvm_tools.clang_path().parent.iterdir():
+        if each.name != "clang":
+            (path.parent / each.name).symlink_to(each)
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+    monkeypatch.setenv("COMPILER_GYM_LLVM", str(folder / "prefix"))
 
 
 @pytest.fixture(scope="session", name="prepared")

@@ -64,13 +64,6 @@ def test_missing_protections(monkeypatch):
     )
 
 
-def fails_with(error):
-    def examine():
-        raise error
-
-    return examine
-
-
 @pytest.mark.parametrize(
     ("error", "status"),
     [
@@ -81,7 +74,10 @@ def fails_with(error):
     ],
 )
 def test_status_of_errors(error, status):
-    check = doctor._check("part", fails_with(error), "mend it")
+    def examine():
+        raise error
+
+    check = doctor._check("part", examine, "mend it")
     detail = str(error).removesuffix('; try "mend it"')
     assert check == Check("part", status, detail, "mend it")
 

@@ -26,32 +26,22 @@ def test_programs_of_a_dataset(run, fails, policy):
     assert "Did you mean sha256" in fails("eval", "sha255", *words)
 
 
-@pytest.mark.parametrize("more", [[], ["--jobs", "2"]])
-def test_one_of_several_does_not_compile(run, policy, program_c, environment, more):
+def test_one_of_several_does_not_compile(run, policy, program_c, environment):
     (environment / "wrong.c").write_text("int f(void) { return g; }\n")
-    words = ("eval", "wrong.c", program_c.name, "--policy", policy.name, "--json", *more)
+    (environment / "other.c").write_text("int twice(int x) { return x + x; }")
+    words = ("eval", "wrong.c", program_c.name, "other.c", "--policy", policy.name, "--json")
     done = run(*words, code=1)
     report = json.loads(done.stdout)
-    (row,) = report["programs"]
+    at_once = json.loads(run(*words, "--jobs", "2", code=1).stdout)
+    row, other = report["programs"]
+    assert at_once["programs"] == [row, other]
     assert row["uri"] == program_c.as_uri()
     assert row["ratio"] == row["policy"] / row["Oz"]
     assert row["marked_ratio"] == row["policy"] / row["marked_Oz"]
-    (reason,) = report["failed"].values()
-    assert "use of undeclared identifier 'g'" in reason
+    for each in (report, at_once):
+        (reason,) = each["failed"].values()
+        assert "use of undeclared identifier 'g'" in reason
     assert "wrong.c failed: Command failed" in done.stderr
-
-
-def test_several_at_a_time_are_the_same(run, policy, program_c, environment):
-    (environment / "other.c").write_text("int twice(int x) { return x + x; }")
-    words = ("eval", program_c.name, "other.c", "--policy", policy.name, "--json")
-    assert run(*words, "--jobs", "2").stdout == run(*words).stdout
-
-
-def test_two_baselines(run, program_c):
-    lines = run("eval", program_c.name, "--policy", "sequence", "--no-check").stdout.splitlines()
-    assert max(map(len, lines)) <= 80
-    assert any(line.startswith("Geometric mean") and " of -Oz; " in line for line in lines)
-    assert any(" of -Oz with all functions marked for size; " in line for line in lines)
 
 
 def test_function_and_model(run, fails, environment):

@@ -29,14 +29,6 @@ def fixture_endless_opt(environment):
     return path
 
 
-@pytest.fixture(name="scratch", autouse=True)
-def fixture_scratch(environment, monkeypatch):
-    folder = environment.parent / "scratch"
-    folder.mkdir()
-    monkeypatch.setenv("TMPDIR", str(folder))
-    return folder
-
-
 def test_trials_are_counted_and_go_on(run, program_c):
     arguments = ("hunt", program_c.name, "--passes", "mem2reg,gvn", "--json")
     first = json.loads(run(*arguments, "--trials", "2").stdout)

@@ -48,10 +48,7 @@ def test_executed_instructions_are_measured(run, sort_c):
     assert result["instructions"] > 1000
 
 
-def test_ctrl_c_leaves_nothing(interrupt, sort_c, environment, monkeypatch):
-    scratch = environment.parent / "scratch"
-    scratch.mkdir()
-    monkeypatch.setenv("TMPDIR", str(scratch))
+def test_ctrl_c_leaves_nothing(interrupt, sort_c, scratch):
     stdout = interrupt(
         *("mine", sort_c.name, *_ONLY),
         when=lambda pid: any("llvm-reduce" in line for line in command_lines(descendants(pid))),

@@ -6,26 +6,13 @@ from html import unescape
 
 import pytest
 
-PROGRAM = r"""
-#include <stdio.h>
-static int half(int x) { return x / 2 + x % 3; }
-int sum(const int *values, int count) {
-  int total = 0;
-  for (int i = 0; i < count; i++) total += half(values[i]) * half(i);
-  return total;
-}
-int main(int count, char **words) {
-  int values[] = {count, words[0][0], 3};
-  printf("%d\n", sum(values, 3) + half(count));
-  return 0;
-}
-"""
+from tests.cli.conftest import LOOP
 
 
 @pytest.fixture(name="source")
 def fixture_source(environment):
     path = environment / "<b>&amp;'.c"
-    path.write_text(PROGRAM)
+    path.write_text(LOOP)
     return path.name
 
 

@@ -64,12 +64,10 @@ def test_several_built_in_programs_become_faster(run, environment):
     assert files == ["bitops.input.bc", "bitops.o", "fft.input.bc", "fft.o"]
 
 
-def test_ctrl_c_while_runs_are_measured(interrupt, environment, tmp_path, monkeypatch):
-    (tmp_path / "temporary").mkdir()
-    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
+def test_ctrl_c_while_runs_are_measured(interrupt, scratch):
     stdout = interrupt(
         *("optimize", "sha256", "--objective", "runtime", "--budget", "10m"),
-        when=lambda _: [*(tmp_path / "temporary").glob("*/0.o")],
+        when=lambda _: [*scratch.glob("*/0.o")],
     )
     assert "Ctrl-C ended the search." in stdout
     assert sorted(os.listdir()) == ["sha256.input.bc", "sha256.o"]

@@ -101,14 +101,6 @@ def test_programs_without_code_have_instructions(run, environment, sets):
     assert not found["costs"]["bytes"] and found["opt"] == "identical"
 
 
-def test_wrong_sequences_and_tries(run, fails, environment, sets):
-    (environment / "wrong.txt").write_text("mem2reg\nmem2rg\n")
-    assert "line 2" in fails("scoreboard", *sets, "--method", "wrong.txt")
-    assert "got '10,1'" in run("scoreboard", *sets, "--tries", "10,1", code=2).stderr
-    (environment / "none").mkdir()
-    assert "expected files below" in fails("scoreboard", "none")
-
-
 def row_of(method="m", set="s", opt="identical", best=50, **others):
     curve = [(1, 0.1, 90), (3, 0.2, best)]
     costs = {"O0": 200, "Oz": 100, "marked_Oz": 80, "code": 30, "code_Oz": 40, "best": best}

@@ -95,7 +95,8 @@ def changes(found):
 
 
 @pytest.mark.parametrize("name", ["program", "sub/one.o"])
-def test_sizes_are_those_of_the_reader_of_object_files(compare, folder, name):
+def test_sizes_and_states_of_symbols(compare, folder, name):
+    """The sizes are those of the reader of object files."""
     old, new = (folder / build / name for build in ("old", "new"))
     found = compare(old, new)
     assert (found["old"], found["new"]) == (read_object(old).all, read_object(new).all)
@@ -106,12 +107,8 @@ def test_sizes_are_those_of_the_reader_of_object_files(compare, folder, name):
     by_symbol = sum(each["change"] for each in found["symbols"] + found["no_symbol"])
     assert by_symbol == found["change"] + 400
     assert sum(each["change"] for each in found["sections"]) == found["change"] + 400
-
-
-@pytest.mark.parametrize("name", ["program", "sub/one.o"])
-def test_symbols_are_new_gone_or_renamed(compare, folder, name):
-    found = changes(compare(folder / "old" / name, folder / "new" / name))
-    states = {symbol: state for symbol, (state, _, _) in found.items()}
+    symbols = changes(found)
+    states = {symbol: state for symbol, (state, _, _) in symbols.items()}
     assert states.pop("_start", "changed") == "changed"  # It may jump to what follows.
     assert states == {
         "fresh": "new",
@@ -120,7 +117,7 @@ def test_symbols_are_new_gone_or_renamed(compare, folder, name):
         "other_name": "renamed",
         "table": "changed",
     }
-    assert found["table"] == ("changed", 400, 800)
+    assert symbols["table"] == ("changed", 400, 800)
 
 
 def test_text_answers_first_and_fits(run, folder):
@@ -161,13 +158,8 @@ def test_limits(limit, old, new, is_above):
 
 @pytest.mark.parametrize("limit", ["", "1KB", "-1", "%", "1%%", "1.5", "1,5%", "nan%"])
 def test_wrong_limits(limit):
-    with pytest.raises(ValueError, match="expected a limit such as 1%, 300 or 300B"):
+    with pytest.raises(ValueError, match="limit"):
         parse_limit(limit)
-
-
-def test_a_smaller_build_is_within_each_limit(run, folder):
-    done = run("size-diff", folder / "new/program", folder / "old/program", "--fail-above", "0")
-    assert "Within the limit of 0." in done.stdout
 
 
 def test_limit_of_other_memory(run, folder):
@@ -181,16 +173,8 @@ def test_limit_of_other_memory(run, folder):
 def test_same_files(run, folder):
     done = run("size-diff", folder / "old", folder / "old", "--fail-above", "0")
     assert done.stdout.startswith("Same: both files have the same bytes in the two builds")
-    assert (
-        json.loads(run("size-diff", folder / "old", folder / "old", "--json").stdout)["verdict"]
-        == "same"
-    )
-
-
-def test_assembly_of_what_grew(run, folder):
-    words = ("size-diff", folder / "old/sub/one.o", folder / "new/sub/one.o", "--assembly", "1")
-    shown = run(*words).stdout.partition("\ngrown: +")[2]
-    assert re.search(r"^  [+].*\bhelper$", shown, re.M) and re.search(r"^  -", shown, re.M)
+    words = ("size-diff", folder / "old", folder / "old", "--json")
+    assert json.loads(run(*words).stdout)["verdict"] == "same"
 
 
 def test_assembly_of_a_function_in_two_programs(run, folder, tmp_path):
@@ -201,6 +185,8 @@ def test_assembly_of_a_function_in_two_programs(run, folder, tmp_path):
     done = run("size-diff", tmp_path / "old", tmp_path / "new", "--assembly", "9")
     shown = re.findall(r"^(\w+) \([\w.]+\): \+\d+ bytes$", done.stdout, re.M)
     assert sorted(shown) == ["fresh", "grown"]
+    grown = done.stdout.partition("\ngrown (")[2]
+    assert re.search(r"^  [+].*\bhelper$", grown, re.M) and re.search(r"^  -", grown, re.M)
     # The end of a name that is cut is that of the whole name.
     assert re.search(r"^grown \(a_name_\w+…\) +text ", done.stdout, re.M)
 
@@ -371,9 +357,6 @@ def test_inputs_that_cannot_be_compared(fails, folder, tmp_path):
             read_units(path, name)
     line = fails("size-diff", program, tmp_path / "cut", "--fail-above", "1%", code=2)
     assert line.startswith("compiler-gym size-diff: not checked: ")
-    assert "expected a limit such as 1%" in fails(
-        "size-diff", program, program, "--fail-above", "1KB", code=2
-    )
 
 
 def why_not(old, new):
@@ -395,7 +378,6 @@ def test_builds_that_cannot_be_compared(folder, tmp_path):
     expected = "one architecture, got 64-bit x86-64 in OLD and 32-bit Arm in NEW"
     assert expected in why_not(one, other)
     assert "one kind, got object file in OLD and program in NEW" in why_not(one, program)
-    assert "two files or two folders" in why_not(program, folder)
     (tmp_path / "nothing").mkdir()
     expected = "no programs and shared libraries to compare"
     assert expected in why_not(folder / "old", tmp_path / "nothing")
@@ -418,13 +400,6 @@ def test_unreadable_file_in_a_folder(run, folder, tmp_path):
     (tmp_path / "old/sub/two.o").write_bytes(data)
     done = run("size-diff", tmp_path / "old", tmp_path / "new", "--objects", "--markdown", code=2)
     assert done.stdout.startswith("### Size: not checked")
-
-
-def test_not_checked_reaches_the_comment(run, folder, tmp_path):
-    (tmp_path / "empty").write_bytes(b"")
-    words = ("size-diff", folder / "old/program", tmp_path / "empty")
-    assert run(*words, "--markdown", code=2).stdout.startswith("### Size: not checked\n")
-    assert json.loads(run(*words, "--json", code=2).stdout)["verdict"] == "not checked"
 
 
 def test_workflow_of_the_guide(folder, tmp_path, monkeypatch):

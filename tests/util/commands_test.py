@@ -149,8 +149,19 @@ def test_an_interrupt_while_a_program_starts_kills_it(monkeypatch):
     wait_until(lambda: not is_running(started[0]))
 
 
-def test_process_of_another_group():
-    process = subprocess.Popen(["sleep", "1000"])
-    with pytest.raises(subprocess.TimeoutExpired):
-        communicate(process, timeout=0.1)
-    assert process.returncode == -signal.SIGKILL
+class TestCommunicate:
+    def test_timeout_kills_the_whole_group(self, fifo):
+        path, file = fifo
+        with Popen(["sh", "-c", HOLD_OPEN + " sleep 1000", path]) as process:
+            select.select([file], [], [])  # See above.
+            assert file.readline() == b"ready\n"
+            with pytest.raises(subprocess.TimeoutExpired):
+                communicate(process, timeout=0.1)
+            assert process.returncode == -signal.SIGKILL
+            assert read_all(file) == b""
+
+    def test_process_of_another_group(self):
+        process = subprocess.Popen(["sleep", "1000"])
+        with pytest.raises(subprocess.TimeoutExpired):
+            communicate(process, timeout=0.1)
+        assert process.returncode == -signal.SIGKILL

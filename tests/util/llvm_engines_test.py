@@ -39,6 +39,7 @@ def test_what_is_no_version(version):
 
 
 def test_the_closest_choice_wins(monkeypatch):
+    assert asked_version() is None
     monkeypatch.setenv("COMPILER_GYM_LLVM_VERSION", "23")
     with use_version("24"):
         with use_version(25):

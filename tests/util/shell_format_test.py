@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from compiler_gym.util.shell_format import emph, join_cmd, plural
+from compiler_gym.util.shell_format import join_cmd, plural
 
 
 @pytest.mark.parametrize(
@@ -26,9 +26,3 @@ def test_join_cmd():
     command = ["clang", "-DX=a b", Path("/x/y.c"), "it's", 3]
     assert shlex.split(join_cmd(command)) == [str(word) for word in command]
     assert join_cmd(["ls", "-l"]) == "ls -l"
-
-
-def test_emph():
-    assert "text" in emph("text")
-    assert emph("text") != "text"
-    assert emph("text").endswith("\033[0m")

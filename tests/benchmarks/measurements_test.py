@@ -3,28 +3,22 @@ import pytest
 from benchmarks.measurements import Measurements, Summary
 
 
-def test_everybody_begins_as_often():
+@pytest.mark.parametrize(
+    ("names", "rounds", "times", "expected"),
+    [("abc", 3, 1, "abcbcacab"), ("ab", 2, 3, "aaabbbbbbaaa")],
+)
+def test_everybody_begins_as_often(names, rounds, times, expected):
     measurements = Measurements()
     order = []
 
     def job(name):
         return lambda: order.append(name) or 1.0
 
-    jobs = {("step", name): job(name) for name in "abc"}
-    for _ in range(3):
-        measurements.take_turns(jobs)
-    assert "".join(order) == "abcbcacab"
-    assert all(s.samples == 3 for s in measurements.summaries()["step"].values())
-
-
-def test_several_times_in_a_row():
-    measurements = Measurements()
-    order = []
-    jobs = {("step", name): lambda name=name: order.append(name) or 1.0 for name in "ab"}
-    for _ in range(2):
-        measurements.take_turns(jobs, times=3)
-    assert "".join(order) == "aaabbbbbbaaa"
-    assert measurements.summaries()["step"]["a"].samples == 6
+    jobs = {("step", name): job(name) for name in names}
+    for _ in range(rounds):
+        measurements.take_turns(jobs, times)
+    assert "".join(order) == expected
+    assert {s.samples for s in measurements.summaries()["step"].values()} == {rounds * times}
 
 
 @pytest.mark.parametrize(

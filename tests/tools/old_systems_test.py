@@ -398,17 +398,19 @@ def libraries(tmp_path):
     return build_libraries(tmp_path / "libraries")
 
 
+def run(*command, folder):
+    """Returns what a program prints with the libraries of a folder."""
+    environment = {**os.environ, "LD_LIBRARY_PATH": str(folder / "libraries"), "LD_BIND_NOW": "1"}
+    done = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True)
+    assert (done.stderr, done.returncode) == ("", 0)
+    return done.stdout
+
+
 def run_adapted(program, libraries):
     assert newer_versions(program) >= {"GLIBC_2.34"}
     old_systems.adapt(program, libraries)
     assert newer_versions(program) == set()
-    folder = program.parent
-    environment = {**os.environ, "LD_LIBRARY_PATH": str(folder / "libraries"), "LD_BIND_NOW": "1"}
-    done = subprocess.run(
-        [program, "word"], env=environment, cwd=folder, capture_output=True, text=True
-    )
-    assert (done.stderr, done.returncode) == ("", 0)
-    return done.stdout
+    return run(program, "word", folder=program.parent)
 
 
 @pytest.mark.parametrize(
@@ -449,9 +451,7 @@ def test_functions_of_cxx(libraries, tmp_path):
 def test_functions_that_this_system_may_lack(libraries, tmp_path, compiler, code, output):
     program = compiled(compiler, code, tmp_path / "program", *libraries)
     old_systems.adapt(program, libraries)
-    environment = {**os.environ, "LD_LIBRARY_PATH": str(tmp_path / "libraries")}
-    done = subprocess.run([program], env=environment, cwd=tmp_path, capture_output=True, text=True)
-    assert (done.stderr, done.returncode, done.stdout) == ("", 0, output)
+    assert run(program, folder=tmp_path) == output
 
 
 def test_library_of_an_interpreter(libraries, tmp_path):
@@ -460,10 +460,7 @@ def test_library_of_an_interpreter(libraries, tmp_path):
     library = compiled("gcc", code, tmp_path / "own.so", "-shared", "-fPIC")
     old_systems.adapt(library, libraries)
     program = "import ctypes, sys; print(ctypes.CDLL(sys.argv[1]).find(sys.argv[1].encode()))"
-    environment = {**os.environ, "LD_LIBRARY_PATH": str(tmp_path / "libraries")}
-    command = ["python3", "-c", program, library]
-    done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
-    assert done.stdout == "0\n"
+    assert run("python3", "-c", program, library, folder=tmp_path) == "0\n"
 
 
 def test_older_program_is_kept(libraries, tmp_path):

@@ -41,13 +41,6 @@ def main_wheel():
     return path
 
 
-@pytest.fixture(scope="module")
-def metadata(main_wheel):
-    with ZipFile(main_wheel) as wheel:
-        (place,) = (name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
-        return message_from_bytes(wheel.read(place))
-
-
 def pack(folder, names):
     """Packs a small tree in a folder, whose files are made in this order, and returns the bytes."""
     folder.mkdir()
@@ -164,7 +157,10 @@ def test_unlisted_library_is_found(main_wheel):
     assert re.fullmatch(r"libgtest-dev \S+ is linked, and not in the bill of materials", problem)
 
 
-def test_metadata(metadata):
+def test_metadata(main_wheel):
+    with ZipFile(main_wheel) as wheel:
+        (place,) = (name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
+        metadata = message_from_bytes(wheel.read(place))
     version = runfiles_path("VERSION").read_text().strip()
     assert metadata["Name"] == "compiler_gym"
     assert metadata["Version"] == version

@@ -38,22 +38,17 @@ def test_arguments_of_changes():
     assert Change(profile="/a.profdata").arguments(None) == ["-fprofile-use=/a.profdata"]
     change = Change(("-a",)).plus("p<q>").decide({7: False}).decide({3: True, 7: True})
     assert change == Change(("-a",), ("p<q>",), ((3, True), (7, True)))
-    assert change.decide({7: False}).arguments(Path("/p.so")) == [
-        *["-mllvm", "-a", "-Xclang", "-load", "-Xclang", "/p.so", "-fpass-plugin=/p.so"],
-        *["-mllvm", "-first-passes=p<q>,set-call-sites<3=inline;7=noinline>"],
-    ]
-
-
-def test_adjustments_of_functions():
-    change = Change().adjust({2: ("gvn",), 0: ("licm",)}).adjust({2: ("dse",)})
-    assert change.functions == ((0, ("licm",)), (2, ("dse", "gvn")))
+    change = change.decide({7: False}).adjust({2: ("gvn",), 0: ("licm",)}).adjust({2: ("dse",)})
     assert change.adjust({2: ("gvn",)}) == change
-    words = change.decide({1: True}).arguments(Path("/p.so"))
-    first = "-first-passes=set-call-sites<1=inline>,set-functions<0=licm;2=dse+gvn>"
-    assert words[-1] == first
+    change = change.hint({4: ("unroll.count:2",), 1: ("unroll.disable",)})
+    assert change.hint({4: (), 1: ("vectorize.disable",)}).loops == ((1, ("vectorize.disable",)),)
     # The passes of a policy change what has a number.
-    last = replace(change.decide({1: True}), sequence=("function(sroa)", "ipsccp"))
-    assert last.arguments(Path("/p.so"))[-1] == f"{first},function(sroa),ipsccp"
+    numbered = "p<q>,set-call-sites<3=inline;7=noinline>,set-functions<0=licm;2=dse+gvn>"
+    loops = "set-loops<1=unroll.disable;4=unroll.count:2>"
+    assert replace(change, sequence=("function(sroa)", "ipsccp")).arguments(Path("/p.so")) == [
+        *["-mllvm", "-a", "-Xclang", "-load", "-Xclang", "/p.so", "-fpass-plugin=/p.so"],
+        *["-mllvm", f"-first-passes={numbered},{loops},function(sroa),ipsccp"],
+    ]
 
 
 def test_settings_of_functions_replace_those_of_the_same_name():
@@ -70,17 +65,6 @@ def test_adjustments_can_be_taken_away():
     toggled = change.toggle({0: ("gvn", "dse"), 1: ("licm",), 2: ("-a=1",)})
     assert toggled.functions == ((0, ("dse", "x=1")), (2, ("-a=1",)))
     assert toggled.toggle({0: ("gvn", "dse"), 1: ("licm",), 2: ("-a=1",)}) == change
-
-
-def test_hints_for_loops():
-    change = Change().hint({4: ("unroll.count:2",), 1: ("unroll.disable",)})
-    assert change.loops == ((1, ("unroll.disable",)), (4, ("unroll.count:2",)))
-    assert change.hint({4: (), 1: ("vectorize.disable", "interleave.count:2")}).loops == (
-        (1, ("vectorize.disable", "interleave.count:2")),
-    )
-    words = replace(change.decide({0: False}), sequence=("ipsccp",)).arguments(Path("/p.so"))
-    first = "set-call-sites<0=noinline>,set-loops<1=unroll.disable;4=unroll.count:2>,ipsccp"
-    assert words[-1] == f"-first-passes={first}"
 
 
 def test_changes_as_json():

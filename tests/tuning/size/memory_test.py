@@ -2,6 +2,7 @@
 
 import json
 import os
+from dataclasses import replace
 
 import pytest
 
@@ -33,11 +34,7 @@ def call_site(index, caller, callee, size):
 
 
 _FUNCTIONS = [Function(0, "f", "aa"), Function(1, "g", "bb"), Function(2, "main", "cc")]
-_SITES = [
-    call_site(0, "f", "g", 5),
-    call_site(1, "f", "g", 5),
-    call_site(4, "main", "f", 9),
-]
+_SITES = [call_site(0, "f", "g", 5), call_site(1, "f", "g", 5), call_site(4, "main", "f", 9)]
 _CHANGE = Change(
     options=("-enable-ipra",),
     passes=("set-attribute<tune-cpu=nocona>",),
@@ -76,25 +73,13 @@ def fixture_unit(tmp_path):
 
 def test_decisions_follow_functions_and_calls_to_their_new_numbers():
     recipe = recipe_of(_CHANGE, _FUNCTIONS, _SITES, True)
-    functions = [
-        Function(0, "added", "dd"),
-        Function(1, "main", "edited"),
-        Function(2, "renamed", "bb"),
-        Function(3, "f", "aa"),
-    ]
-    sites = [
-        call_site(2, "added", "renamed", 5),
-        call_site(3, "main", "f", 9),
-        call_site(7, "f", "g", 5),
-    ]
-    recalled = recall(recipe, functions, sites)
-    assert recalled.change == Change(
-        options=_CHANGE.options,
-        passes=_CHANGE.passes,
-        calls=((3, False), (7, True)),
-        functions=((1, ("dse", "gvn")), (2, ("gvn",))),
-        sequence=_CHANGE.sequence,
-    )
+    names = {"added": "dd", "main": "edited", "renamed": "bb", "f": "aa"}
+    functions = [Function(index, *each) for index, each in enumerate(names.items())]
+    calls = [(2, "added", "renamed", 5), (3, "main", "f", 9), (7, "f", "g", 5)]
+    recalled = recall(recipe, functions, [call_site(*each) for each in calls])
+    adjusted = ((1, ("dse", "gvn")), (2, ("gvn",)))
+    expected = replace(_CHANGE, calls=((3, False), (7, True)), functions=adjusted)
+    assert recalled.change == expected
     assert (recalled.same, recalled.functions) == (2, 4)
     recalled = recall(recipe, _FUNCTIONS, _SITES)
     assert recalled.change == _CHANGE

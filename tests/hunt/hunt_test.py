@@ -157,13 +157,9 @@ def test_sanitizers_report_their_own_kind_of_error(hunt, program_c):
 def test_programs_that_are_wrong_themselves_are_no_findings(hunt, tmp_path):
     wrong = tmp_path / "wrong.c"
     wrong.write_text(
-        "#include <stdio.h>\n"
-        "#include <time.h>\n"
-        "int main() {\n"
-        "  struct timespec now;\n"
-        "  clock_gettime(CLOCK_MONOTONIC, &now);\n"
-        '  return printf("%ld\\n", now.tv_nsec) < 0;\n'
-        "}\n"
+        "#include <stdio.h>\n#include <time.h>\nstruct timespec now;\n"
+        "int main() { clock_gettime(CLOCK_MONOTONIC, &now); "
+        'return printf("%ld\\n", now.tv_nsec) < 0; }\n'
     )
     _, findings, (outcome,) = hunt("adce", program=wrong)
     assert findings == []

@@ -46,32 +46,15 @@ def test_programs_count_alike_however_many_prefixes_they_have():
     assert estimate_saving(trials[0], rng()).mean == pytest.approx(0.1)
 
 
-def measure(
-    env,
-    name: str,
-    clean_up: str = "",
-    seed: int = 0,
-    program: str = "huffman",
-    prefixes: int = 6,
-    **changes,
-) -> list[Trial | Failure]:
+def measure(env, name, clean_up="", seed=0, program="huffman", prefixes=6, **changes):
+    """Returns the trials and failures of a pass."""
+    measured = [env.action_space[name]]
+    others = [env.action_space[each] for each in clean_up.split()]
     measurement = Measurement(
-        measured=[env.action_space[name]],
-        clean_up=[env.action_space[each] for each in clean_up.split()],
-        cost="IrInstructionCount",
-        max_prefix=8,
-        timeout=60,
-        runs=1,
+        measured, others, cost="IrInstructionCount", max_prefix=8, timeout=60, runs=1
     )
-    return list(
-        measure_trials(
-            env,
-            kernel_uri(program),
-            replace(measurement, **changes),
-            prefixes=prefixes,
-            rng=np.random.default_rng(seed),
-        )
-    )
+    measurement, rng = replace(measurement, **changes), np.random.default_rng(seed)
+    return [*measure_trials(env, kernel_uri(program), measurement, prefixes=prefixes, rng=rng)]
 
 
 @pytest.fixture(name="env")

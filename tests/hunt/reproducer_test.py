@@ -16,6 +16,12 @@ _SPINNING = "define i32 @main() {\n  br label %1\n1:\n  br label %1\n}\n"
 _SECONDS = 1
 
 
+def reproducer_of(command: str, *passes: str) -> Reproducer:
+    failure, tools = Failure(Kind.WRONG_OUTPUT), (llvm_tools.opt_path(), llvm_tools.clang_path())
+    run = ProgramRun(command=command)
+    return Reproducer(failure, passes, *tools, Limits(seconds=_SECONDS), run=run)
+
+
 def processes(word: str) -> list[str]:
     """The command lines of the processes that have a word in them."""
     found = []
@@ -30,28 +36,14 @@ def test_inputs_of_one_name_have_names_of_their_own(tmp_path):
     for path in paths:
         path.parent.mkdir()
         path.write_text(path.parent.name)
-    reproducer = Reproducer(
-        failure=Failure(Kind.WRONG_OUTPUT),
-        sequence=(),
-        opt=llvm_tools.opt_path(),
-        clang=llvm_tools.clang_path(),
-        limits=Limits(),
-        run=ProgramRun(command=f"./a.out {paths[0]} {paths[1]}"),
-    )
+    reproducer = reproducer_of(f"./a.out {paths[0]} {paths[1]}")
     assert reproducer.files == {"data": paths[0], "1-data": paths[1]}
 
 
 def test_programs_that_never_end_are_not_left_behind(tmp_path):
     (tmp_path / "input.ll").write_text(_SPINNING)
     word = f"never-ends-{tmp_path.name}-{time.monotonic_ns()}"
-    reproducer = Reproducer(
-        failure=Failure(Kind.WRONG_OUTPUT),
-        sequence=("function(dce)",),
-        opt=llvm_tools.opt_path(),
-        clang=llvm_tools.clang_path(),
-        limits=Limits(seconds=_SECONDS),
-        run=ProgramRun(command=f"./a.out {word} | ./a.out {word}"),
-    )
+    reproducer = reproducer_of(f"./a.out {word} | ./a.out {word}", "function(dce)")
     script = tmp_path / "run.sh"
     script.write_text(reproducer.script("run.sh", "input.ll", "A program that never ends"))
     assert subprocess.run(["/bin/sh", script]).returncode == 1

@@ -99,7 +99,11 @@ def test_refinement_is_the_same_with_many_workers():
     found = []
     for concurrency in 2, 17:
         refinement = Refinement(Table(concurrency), "abcdefgh", ("a",), most_passes=4, seed=0)
-        kept = [refinement.step() for _ in range(60)]
+        kept, sums = [], [refinement.row.sum()]
+        for _ in range(60):
+            kept.append(refinement.step())
+            sums.append(refinement.row.sum())
+        assert sums == sorted(sums, reverse=True)
         found.append((kept, refinement.passes, [*refinement.row]))
     assert found[0] == found[1]
     assert 0 < sum(kept) < 60

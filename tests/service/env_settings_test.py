@@ -2,7 +2,6 @@
 
 import warnings
 
-import numpy as np
 import pytest
 
 from compiler_gym.datasets import Benchmark, BenchmarkUri, Datasets
@@ -10,7 +9,7 @@ from compiler_gym.errors import SessionNotFound
 from compiler_gym.service import ClientServiceCompilerEnv
 from compiler_gym.service.proto import Event
 from compiler_gym.service.proto.py_converters import ServiceMessageConverters
-from compiler_gym.spaces import Box, NamedDiscrete, Reward
+from compiler_gym.spaces import NamedDiscrete, Reward
 from compiler_gym.views import RewardView
 from tests.service.toy_service import HELLO, ToyDataset, make_toy_env, text_benchmark, toy_service
 
@@ -69,13 +68,6 @@ class Constant(Reward):
 
 
 class TestObservationSpace:
-    def test_set(self, env):
-        env.observation_space = "histogram"
-        assert isinstance(env.observation_space, Box)
-        assert env.observation_space.shape == (26,)
-        assert env.observation_space_spec.id == "histogram"
-        np.testing.assert_array_equal(env.step(NO_OP)[0], env.observation["histogram"])
-
     def test_set_spec(self, env):
         env.observation_space = env.observation.spaces["length"]
         assert env.step(NO_OP)[0] == 5

@@ -52,12 +52,6 @@ def known(results):
     return [info["transition_was_known"] for *_, info in results]
 
 
-def test_no_cache_by_default(plain):
-    plain.reset()
-    assert plain.transitions is None
-    assert "transition_was_known" not in plain.step(NO_OP)[3]
-
-
 def test_nothing_is_asked_of_the_service_while_all_is_known(env):
     walk(env, [APPEND_A, REVERSE])
     env.reset()

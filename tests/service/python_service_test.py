@@ -252,17 +252,6 @@ def test_sessions_that_cannot_be_copied_are_repeated(env, reason):
         assert env.observation["value"] == int(evaluate(env, "os.getpid()"))
 
 
-def test_session_in_the_foreground():
-    with make_env("--foreground") as env:
-        env.step("self.value = 3")
-        with pytest.raises(ServiceOSError, match="--foreground"):
-            env.fork()
-        process = evaluate(env, "os.getpid()")
-        env.reset()
-        assert env.step("self.value += 1")[0] == 1
-        assert evaluate(env, "os.getpid()") == process
-
-
 def test_a_crash_report_names_the_line_of_python(env):
     details = failure(env, "print('no newline', end=''); os.abort()")
     assert "signal 6" in details
@@ -326,14 +315,6 @@ class My(CompilationSession):
 
 create_and_run_compiler_gym_service(My)
 """
-
-
-def test_help(tmp_path):
-    result = run_program(tmp_path, COMPLETE, "--help")
-    assert result.returncode == 0
-    assert result.stdout.startswith("my_service: The best compiler.\n\nOf all.\n\nFlags:\n")
-    assert "--isolation" in result.stdout.replace("    -", "    --")
-    assert result.stderr == ""
 
 
 @pytest.mark.parametrize(

@@ -33,14 +33,6 @@ def contents(folder: Path) -> list[str]:
     return sorted((path / "program.bc").read_text() for path in folder.iterdir())
 
 
-def test_nothing_to_keep(kept, tmp_path, caplog):
-    assert keep_reproducers(tmp_path) == []
-    (tmp_path / "reproducers").mkdir()
-    assert keep_reproducers(tmp_path) == []
-    assert not kept.exists()
-    assert caplog.records == []
-
-
 def test_closing_an_environment(kept, caplog):
     env = make_toy_env()
     working_dir = env.service.service.working_dir

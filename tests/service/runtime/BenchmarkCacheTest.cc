@@ -34,26 +34,6 @@ std::vector<int> survivors(const BenchmarkCache& cache) {
   return numbers;
 }
 
-TEST(BenchmarkCache, AddAndGet) {
-  BenchmarkCache cache;
-  const auto added = cache.add(makeBenchmark("a", 100));
-  cache.add(makeBenchmark("b", 50));
-  EXPECT_EQ(cache.get("a"), added.get());
-  EXPECT_EQ(cache.find("a"), added);
-  EXPECT_EQ(added->uri(), "a");
-  EXPECT_EQ(cache.size(), 2);
-  EXPECT_EQ(cache.sizeInBytes(), 150);
-}
-
-TEST(BenchmarkCache, SameUriReplaces) {
-  BenchmarkCache cache(100);
-  cache.add(makeBenchmark("a", 90));
-  cache.add(makeBenchmark("a", 80));
-  EXPECT_EQ(cache.size(), 1);
-  EXPECT_EQ(cache.sizeInBytes(), 80);
-  EXPECT_EQ(cache.get("a")->ByteSizeLong(), 80);
-}
-
 TEST(BenchmarkCache, EvictsToHalfWhenFull) {
   BenchmarkCache cache(100);
   for (const char* uri : {"a", "b", "c", "d", "e"}) cache.add(makeBenchmark(uri, 25));
@@ -87,14 +67,6 @@ TEST(BenchmarkCache, SeedDecidesTheEviction) {
   EXPECT_EQ(survivorsOf(1).size(), 50);
   EXPECT_EQ(survivorsOf(1), survivorsOf(1));
   EXPECT_NE(survivorsOf(1), survivorsOf(2));
-}
-
-TEST(BenchmarkCache, EvictedBenchmarksLiveAsLongAsTheyAreHeld) {
-  BenchmarkCache cache;
-  const auto held = cache.add(makeBenchmark("a", 100));
-  cache.evictToCapacity(0);
-  EXPECT_EQ(cache.find("a"), nullptr);
-  EXPECT_EQ(held->ByteSizeLong(), 100);
 }
 
 TEST(BenchmarkCache, ManyThreads) {

@@ -70,19 +70,6 @@ TEST_F(ChannelTest, FrameAsDocumented) {
   EXPECT_EQ(bytes, expected);
 }
 
-TEST_F(ChannelTest, FramesArriveInOrder) {
-  ASSERT_TRUE(left_.send(6, "first", soon(), microseconds(5)).ok());
-  ASSERT_TRUE(left_.send(7, "", soon()).ok());
-  ASSERT_TRUE(right_.receive(&frame_, soon()).ok());
-  EXPECT_EQ(frame_.method(), Method::kStep);
-  EXPECT_EQ(frame_.payload, "first");
-  EXPECT_EQ(frame_.timeout, microseconds(5));
-  ASSERT_TRUE(right_.receive(&frame_, soon()).ok());
-  EXPECT_EQ(frame_.method(), Method::kAddBenchmark);
-  EXPECT_EQ(frame_.payload, "");
-  EXPECT_EQ(frame_.timeout, microseconds(0));
-}
-
 TEST_F(ChannelTest, FrameInPieces) {
   const std::string bytes = header(3, 6, 9) + "abc";
   std::thread sender([&] {
@@ -135,19 +122,6 @@ TEST_F(ChannelTest, HugeTimeoutIsBounded) {
   EXPECT_GT(frame_.timeout, std::chrono::hours(24));
   // No overflow when it is added to a point in time.
   EXPECT_GT(Clock::now() + frame_.timeout, Clock::now());
-}
-
-TEST_F(ChannelTest, PairWithoutFreeDescriptors) {
-  rlimit before = {};
-  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
-  const rlimit none = {0, before.rlim_max};
-  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
-  FileDescriptor first;
-  FileDescriptor second;
-  const Status status = Channel::pair(&first, &second);
-  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
-  EXPECT_THAT(status, IsError(StatusCode::RESOURCE_EXHAUSTED, "Cannot make a socket"));
-  EXPECT_FALSE(first.isOpen());
 }
 
 TEST_F(ChannelTest, NoRoomForDescriptors) {

@@ -68,21 +68,6 @@ class WorkerRecordTest : public ::testing::Test {
   std::unique_ptr<WorkerRecord> record_;
 };
 
-TEST_F(WorkerRecordTest, ActivityOutlivesTheProcess) {
-  writeAndDie([](WorkerRecord& record) {
-    record.beginStep();
-    record.beginStep();
-    record.begin(Activity::kActing, "gvn", 70);
-    record.setEndReason(EndReason::kMemory, 123);
-  });
-  EXPECT_TRUE(record_->isBusy());
-  EXPECT_TRUE(record_->isActing());
-  EXPECT_EQ(record_->subject(), "gvn");
-  EXPECT_EQ(record_->describeActivity(), "action 'gvn' (number 70, step 2)");
-  EXPECT_EQ(record_->endReason(), EndReason::kMemory);
-  EXPECT_EQ(record_->limit(), 123u);
-}
-
 TEST_F(WorkerRecordTest, OtherActivities) {
   record_->begin(Activity::kActing, "append", -1);
   EXPECT_EQ(record_->describeActivity(), "action 'append' (step 0)");

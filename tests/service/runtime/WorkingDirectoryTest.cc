@@ -4,12 +4,12 @@
 #include <unistd.h>
 
 #include <fstream>
-#include <iterator>
 #include <memory>
 #include <string>
 
 #include "compiler_gym/service/runtime/server/WorkingDirectory.h"
 #include "tests/Statuses.h"
+#include "tests/service/runtime/Processes.h"
 
 namespace compiler_gym::runtime {
 namespace {
@@ -17,11 +17,6 @@ namespace {
 namespace fs = boost::filesystem;
 using grpc::Status;
 using ::testing::HasSubstr;
-
-std::string contentsOf(const fs::path& path) {
-  std::ifstream file(path.string());
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 int modeOf(const fs::path& path) {
   struct stat information = {};

@@ -77,42 +77,11 @@ class AcceptorTest : public ::testing::Test {
     options.unixSocket = unixSocket();
     return start(options);
   }
-  std::unique_ptr<ServiceServer> startInsecure(const std::string& host) {
-    AccessFlags flags;
-    flags.isInsecure = true;
-    ServerOptions options;
-    options.host = host;
-    EXPECT_TRUE(Access::open(flags, &options.access).ok());
-    return start(options);
-  }
 
   const fs::path& directory_ = toyDirectory();
   CompilerGymService<toy::ToySession> service_;
   Status status_;
 };
-
-TEST_F(AcceptorTest, SameUserByTcpAndByUnixSocket) {
-  const auto server = startOn();
-  ASSERT_THAT(status_, IsOk());
-  EXPECT_EQ(greetPort(server->port()), kAnswered);
-  EXPECT_EQ(greetUnixSocket(unixSocket().c_str()), kAnswered);
-  EXPECT_TRUE(ToyClient(server->port()).getVersion().ok());
-  EXPECT_TRUE(clientOf("unix:" + unixSocket().string()).getVersion().ok());
-}
-
-TEST_F(AcceptorTest, OtherUserByUnixSocket) {
-  SKIP_WITHOUT_OTHER_USER();
-  const auto server = startOn();
-  const std::string path = unixSocket().string();
-  const auto greet = [&] { return greetUnixSocket(path.c_str()); };
-  EXPECT_EQ(runAsOtherUser(greet), kNotConnected);
-  // Two walls, of which each is enough: the modes of directory and socket, and who connects.
-  ASSERT_EQ(chmod(directory_.c_str(), 0755), 0);
-  EXPECT_EQ(runAsOtherUser(greet), kNotConnected);
-  ASSERT_EQ(chmod(path.c_str(), 0666), 0);
-  EXPECT_EQ(runAsOtherUser(greet), kClosed);
-  EXPECT_EQ(greet(), kAnswered);
-}
 
 TEST_F(AcceptorTest, LoopbackHasManyNames) {
   for (const char* host : {"127.0.0.1", "127.3.2.1", "localhost", "::1", "[::1]"}) {
@@ -148,25 +117,6 @@ TEST_F(AcceptorTest, SocketOfAnEarlierServiceIsReplaced) {
   struct stat information = {};
   ASSERT_EQ(stat(unixSocket().c_str(), &information), 0);
   EXPECT_EQ(information.st_mode & 0777, 0600);
-}
-
-TEST_F(AcceptorTest, PathOfTheSocketMayBeLong) {
-  ServerOptions options;
-  const fs::path folder = directory_ / std::string(200, 'd');
-  fs::create_directory(folder);
-  options.unixSocket = folder / "s";
-  const auto server = start(options);
-  ASSERT_THAT(status_, IsOk());
-  fs::create_symlink(folder, directory_ / "short");
-  EXPECT_EQ(greetUnixSocket((directory_ / "short" / "s").c_str()), kAnswered);
-}
-
-TEST_F(AcceptorTest, StopsMoreThanOnce) {
-  std::vector<Acceptor::Entrance> entrances;
-  std::unique_ptr<Acceptor> acceptor;
-  ASSERT_TRUE(Acceptor::start(std::move(entrances), &acceptor).ok());
-  acceptor->stop();
-  acceptor->stop();
 }
 
 // It waits for files to be closed, without using the processor, and then goes on.

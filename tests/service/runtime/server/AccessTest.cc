@@ -73,26 +73,6 @@ TEST_F(AccessTest, DefaultIsTheSameUserOnThisMachine) {
                                             HasSubstr("--tls_client_ca"), HasSubstr("--insecure")));
 }
 
-TEST_F(AccessTest, ClientCertificatesLetInOthers) {
-  AccessFlags flags;
-  makePair("a", &flags.tlsCertificate, &flags.tlsKey);
-  flags.tlsClientCa = flags.tlsCertificate;
-  ASSERT_TRUE(Access::open(flags, &access_).ok());
-  EXPECT_TRUE(access_.usesTls());
-  EXPECT_FALSE(access_.isForOwnerOnly());
-  EXPECT_TRUE(access_.checkHost("0.0.0.0", false).ok());
-}
-
-TEST_F(AccessTest, TlsDoesNotAskWhoTheClientIs) {
-  AccessFlags flags;
-  makePair("a", &flags.tlsCertificate, &flags.tlsKey);
-  ASSERT_TRUE(Access::open(flags, &access_).ok());
-  EXPECT_TRUE(access_.usesTls());
-  EXPECT_TRUE(access_.isForOwnerOnly());
-  EXPECT_THAT(access_.checkHost("0.0.0.0", false),
-              IsError(StatusCode::FAILED_PRECONDITION, "TLS without either"));
-}
-
 TEST_F(AccessTest, TokenThatOthersCanRead) {
   for (const mode_t mode : {0640, 0604, 0620, 0602}) {
     const Status status = openToken(file(kToken, mode));

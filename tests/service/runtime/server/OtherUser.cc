@@ -1,8 +1,6 @@
 #include "tests/service/runtime/server/OtherUser.h"
 
-#include <arpa/inet.h>
 #include <grp.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
@@ -10,7 +8,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdint>
 #include <cstring>
 
 namespace compiler_gym::runtime {
@@ -64,14 +61,6 @@ int runAsOtherUser(const std::function<int()>& action) {
   const int result = resultAsOtherUser(action);
   EXPECT_NE(result, kBecomingFailed) << "Cannot become another user";
   return result;
-}
-
-ConnectionResult greetPort(int port) {
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(static_cast<uint16_t>(port));
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  return greet(reinterpret_cast<const sockaddr*>(&address), sizeof(address));
 }
 
 ConnectionResult greetUnixSocket(const char* path) {

@@ -30,8 +30,7 @@ enum ConnectionResult {
   kSilent,
 };
 
-// Connects to a TCP port or a Unix socket and begins as a gRPC client does.
-ConnectionResult greetPort(int port);
+// Connects to a Unix socket and begins as a gRPC client does.
 ConnectionResult greetUnixSocket(const char* path);
 
 }  // namespace compiler_gym::runtime

@@ -148,25 +148,17 @@ TEST_P(PeerOwnerTest, OtherUser) {
 }
 
 // The kernel then tells 0 as the owner, which is root.
-TEST_P(PeerOwnerTest, ClosedConnectionsHaveNoOwner) {
-  FileDescriptor client = connectClient();
-  const FileDescriptor accepted = acceptClient();
-  const PeerAddresses addresses = addressesOf(accepted);
-  ASSERT_EQ(send(client.get(), "x", 1, 0), 1);
-  client.close();
-  expectNoOwner(addresses);
-  EXPECT_EQ(ownerOfPeer(accepted.get()), std::nullopt);
-}
-
-TEST_P(PeerOwnerTest, ResetConnectionsHaveNoOwner) {
-  FileDescriptor client = connectClient();
-  const FileDescriptor accepted = acceptClient();
-  const PeerAddresses addresses = addressesOf(accepted);
-  constexpr linger kReset = {1, 0};
-  ASSERT_EQ(setsockopt(client.get(), SOL_SOCKET, SO_LINGER, &kReset, sizeof(kReset)), 0);
-  client.close();
-  expectNoOwner(addresses);
-  EXPECT_EQ(ownerOfPeer(accepted.get()), std::nullopt);
+TEST_P(PeerOwnerTest, ClosedAndResetConnectionsHaveNoOwner) {
+  for (const linger& end : {linger{0, 0}, linger{1, 0}}) {
+    FileDescriptor client = connectClient();
+    const FileDescriptor accepted = acceptClient();
+    const PeerAddresses addresses = addressesOf(accepted);
+    ASSERT_EQ(send(client.get(), "x", 1, 0), 1);
+    ASSERT_EQ(setsockopt(client.get(), SOL_SOCKET, SO_LINGER, &end, sizeof(end)), 0);
+    client.close();
+    expectNoOwner(addresses);
+    EXPECT_EQ(ownerOfPeer(accepted.get()), std::nullopt);
+  }
 }
 
 // A new connection of ours can have the address of one that was reset before anybody looked.

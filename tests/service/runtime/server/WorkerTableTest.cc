@@ -15,7 +15,6 @@
 namespace compiler_gym::runtime {
 namespace {
 
-using grpc::Status;
 using grpc::StatusCode;
 
 // A worker on a text.
@@ -30,19 +29,11 @@ std::shared_ptr<Worker> makeProcess() {
   return process;
 }
 
-Status step(Worker& process) {
-  StepReply reply;
-  return process.call(Method::kStep, StepRequest(), &reply,
-                      Clock::now() + std::chrono::seconds(60));
-}
-
 int64_t openLease(WorkerTable& table) {
   int64_t lease = 0;
   EXPECT_THAT(table.openLease(&lease), IsOk());
   return lease;
 }
-
-bool isClosed(Worker& process) { return step(process).error_code() == StatusCode::NOT_FOUND; }
 
 // Adds a session. False if there is no room.
 bool add(WorkerTable& table, const std::shared_ptr<Worker>& process, int64_t lease = 0,
@@ -53,13 +44,6 @@ bool add(WorkerTable& table, const std::shared_ptr<Worker>& process, int64_t lea
   EXPECT_TRUE(table.add(std::move(reservation), process, lease, &added).ok());
   if (id) *id = added;
   return true;
-}
-
-// The same with a session of its own, which is returned.
-std::shared_ptr<Worker> addNew(WorkerTable& table, int64_t lease = 0, uint64_t* id = nullptr) {
-  auto process = makeProcess();
-  EXPECT_TRUE(add(table, process, lease, id));
-  return process;
 }
 
 TEST(WorkerTableTest, TheLimitHoldsForThoseThatAreBeingMade) {
@@ -103,20 +87,6 @@ TEST(WorkerTableTest, LeasesHaveALimit) {
   EXPECT_EQ(table.openLease(&refused).error_code(), StatusCode::RESOURCE_EXHAUSTED);
   table.closeLease(first);
   EXPECT_NE(openLease(table), first);
-}
-
-TEST(WorkerTableTest, NothingIsAddedToALeaseThatHasEnded) {
-  WorkerTable table(1);
-  const int64_t lease = openLease(table);
-  WorkerTable::Reservation reservation;
-  ASSERT_TRUE(table.reserve(&reservation).ok());
-  table.closeLease(lease);
-  const auto session = makeProcess();
-  uint64_t id = 0;
-  EXPECT_EQ(table.add(std::move(reservation), session, lease, &id).error_code(),
-            StatusCode::FAILED_PRECONDITION);
-  EXPECT_TRUE(isClosed(*session));
-  addNew(table);
 }
 
 }  // namespace

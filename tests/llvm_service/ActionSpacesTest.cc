@@ -1,18 +1,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <map>
 #include <set>
 #include <sstream>
 
 #include "llvm/IR/PassManager.h"
 #include "llvm/Passes/PassBuilder.h"
-#include "llvm/Support/GlobPattern.h"
-#include "llvm/Target/TargetMachine.h"
-#include "llvm/TargetParser/Host.h"
-#include "llvm_service/LlvmCompatibility.h"
-#include "llvm_service/TargetMachine.h"
 #include "llvm_service/actions/ActionSpaces.h"
 #include "llvm_service/actions/Descriptions.h"
 #include "llvm_service/actions/LegacyActions.h"
@@ -63,11 +57,6 @@ const char* titleOf(Level level) {
 const ActionSpaces& builtinSpaces() {
   static const ActionSpaces spaces = ActionSpaces::discover(Policy::builtin());
   return spaces;
-}
-
-size_t ownPassesWithoutParameters() {
-  return static_cast<size_t>(
-      llvm::count_if(listOwnPasses(), [](const OwnPass& pass) { return pass.parameters.empty(); }));
 }
 
 std::set<std::string> pipelines(const ActionList& list) {
@@ -207,21 +196,6 @@ TEST(LegacyActionsTest, PassesThatThisLlvmDoesNotHaveDoNothing) {
   EXPECT_EQ(actions[6].pipeline, "attributor") << "Nothing is excluded";
 }
 
-TEST(PipelinesTest, HasThePipelinesAndTheirStagesAtEachLevel) {
-  const std::set<std::string> actions = pipelines(*builtinSpaces().find("Pipelines"));
-  EXPECT_EQ(actions.size(), 32U);
-  for (const char* level : {"O1", "O2", "O3", "Os", "Oz"}) {
-    for (const char* stage :
-         {"module-simplification-stage", "inliner-stage", "function-simplification-stage",
-          "module-optimization-stage", "clang"}) {
-      EXPECT_THAT(actions, Contains(std::string(stage) + "<" + level + ">"));
-    }
-    EXPECT_THAT(actions, Contains(baselinePipeline(level)));
-  }
-  EXPECT_THAT(actions, Contains("mark-for-size<Oz>"));
-  EXPECT_THAT(actions, Contains("mark-for-size<Os>"));
-}
-
 // Numbers that programs may have been trained with, or have kept.
 TEST(PipelinesTest, KeepTheirNumbers) {
   const std::vector<Action>& pipelines = builtinSpaces().find("Pipelines")->actions;
@@ -232,70 +206,6 @@ TEST(PipelinesTest, KeepTheirNumbers) {
   const std::vector<Action>& passes = builtinSpaces().find("PassesWithParameters")->actions;
   EXPECT_EQ(passes[passes.size() - 3].pipeline, "inline-threshold<1000>");
   EXPECT_EQ(passes[passes.size() - 2].pipeline, "mark-for-size<Oz>");
-}
-
-TEST(ActionSpacesTest, LlvmParsesEveryAction) {
-  llvm::LLVMContext context;
-  llvm::Module module("-", context);
-  module.setTargetTriple(asTarget(llvm::Triple(llvm::sys::getDefaultTargetTriple())));
-  // Some passes ask for it when they are parsed.
-  const auto machine = createTargetMachine(module, llvm::CodeGenOptLevel::None);
-  ASSERT_NE(machine, nullptr);
-  llvm::PassBuilder passBuilder(machine.get());
-  registerOwnPasses(passBuilder);
-  for (const ActionList& list : builtinSpaces().lists) {
-    EXPECT_THAT(list.actions, Not(IsEmpty()));
-    std::string commandline;
-    for (const Action& action : list.actions) {
-      if (action.pipeline.empty()) {
-        continue;
-      }
-      llvm::ModulePassManager passManager;
-      llvm::Error error =
-          passBuilder.parsePassPipeline(passManager, "module(" + action.pipeline + ")");
-      EXPECT_EQ(llvm::toString(std::move(error)), "") << action.pipeline;
-      commandline += (commandline.empty() ? "" : ",") + action.pipeline;
-    }
-    llvm::ModulePassManager passManager;
-    llvm::Error error = passBuilder.parsePassPipeline(passManager, "module(" + commandline + ")");
-    EXPECT_EQ(llvm::toString(std::move(error)), "");
-  }
-}
-
-TEST(ActionSpacesTest, TheSpaceOnTheWireHasTheNamesInOrder) {
-  const ActionList& list = *builtinSpaces().find("PassesWithParameters");
-  const ActionSpace space = list.toProto();
-  EXPECT_EQ(space.name(), list.name);
-  CommandlineSpace commandline;
-  ASSERT_TRUE(space.space().any_value().UnpackTo(&commandline));
-  ASSERT_EQ(static_cast<size_t>(commandline.name_size()), list.actions.size());
-  ASSERT_EQ(commandline.description_size(), commandline.name_size());
-  ASSERT_EQ(commandline.flag_size(), commandline.name_size());
-  ASSERT_EQ(commandline.option_size(), commandline.name_size());
-  for (int i = 0; i < commandline.name_size(); ++i) {
-    EXPECT_EQ(commandline.name(i), list.actions[i].name);
-    EXPECT_EQ(commandline.flag(i), list.actions[i].pipeline);
-    EXPECT_EQ(commandline.option(i).empty(), list.actions[i].options.empty());
-    EXPECT_EQ(commandline.description(i), list.actions[i].description);
-  }
-}
-
-TEST(ActionSpacesTest, AnEmptyPolicyMakesEveryPassAnAction) {
-  const ActionSpaces spaces = ActionSpaces::discover(llvm::cantFail(Policy::parse("{}")));
-  EXPECT_THAT(spaces.excluded, IsEmpty());
-  const std::set<std::string> actions = pipelines(*spaces.find("PassesAll"));
-  std::set<std::pair<std::string, std::string>> passes;
-  for (const ListedPass& pass : listPasses()) {
-    const bool isLoop = pass.level == Level::kLoop || pass.level == Level::kLoopNest;
-    passes.emplace(isLoop ? "loop" : titleOf(pass.level), pass.name);
-  }
-  EXPECT_EQ(actions.size(), passes.size() + ownPassesWithoutParameters());
-  EXPECT_THAT(actions, Contains("print<module-debuginfo>"));
-  EXPECT_THAT(actions, Contains("function(instcombine)"));
-  const std::vector<Action>& variants = spaces.find("PassesWithParameters")->actions;
-  EXPECT_TRUE(std::all_of(variants.begin() + static_cast<ptrdiff_t>(actions.size()), variants.end(),
-                          [](const Action& action) { return !action.options.empty(); }))
-      << "Only the project's own passes have variants";
 }
 
 }  // namespace

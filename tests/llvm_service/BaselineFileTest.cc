@@ -31,12 +31,6 @@ constexpr char kName[] = "IrInstructionCount Oz";
 
 BaselineFile::Hash program(int64_t number) { return BaselineFile::hashOf(std::to_string(number)); }
 
-mode_t modeOf(const fs::path& path) {
-  struct stat status = {};
-  EXPECT_EQ(stat(path.c_str(), &status), 0);
-  return status.st_mode & 07777;
-}
-
 bool give(const fs::path& path, uid_t user) { return chown(path.c_str(), user, user) == 0; }
 
 // Runs work in a child process, and returns its result.
@@ -82,42 +76,6 @@ class BaselineFileTest : public ::testing::Test {
   const fs::path folder_ = temporary_.path() / "caches" / "baselines";
   const fs::path file_ = folder_ / BaselineFile::kName;
 };
-
-TEST_F(BaselineFileTest, FindsCostsOfAnEarlierRun) {
-  EXPECT_EQ(findAgain(1), std::nullopt);
-  {
-    const BaselineFile file = open();
-    file.insert(program(1), kName, 10);
-    file.insert(program(2), kName, 0);
-    file.insert(program(3), kName, -1);
-    EXPECT_EQ(file.find(program(1), kName), 10);
-  }
-  EXPECT_EQ(findAgain(1), 10);
-  EXPECT_EQ(findAgain(2), 0);
-  EXPECT_EQ(findAgain(3), -1);
-  EXPECT_EQ(findAgain(4), std::nullopt);
-}
-
-TEST_F(BaselineFileTest, IsForItsUserAlone) {
-  open().insert(program(1), kName, 10);
-  EXPECT_EQ(modeOf(folder_.parent_path()), 0700U);
-  EXPECT_EQ(modeOf(folder_), 0700U);
-  EXPECT_EQ(modeOf(file_), 0600U);
-}
-
-TEST_F(BaselineFileTest, TellsCostsAndProgramsApart) {
-  const BaselineFile file = open();
-  file.insert(program(1), "IrInstructionCount Oz", 10);
-  EXPECT_EQ(file.find(program(1), "IrInstructionCount O3"), std::nullopt);
-  EXPECT_EQ(file.find(program(1), "ObjectTextSizeBytes Oz"), std::nullopt);
-  EXPECT_EQ(file.find(program(2), "IrInstructionCount Oz"), std::nullopt);
-}
-
-TEST_F(BaselineFileTest, OtherCodeDoesNotAnswer) {
-  open("LLVM 22.1.0").insert(program(1), kName, 10);
-  EXPECT_EQ(open("LLVM 22.1.1").find(program(1), kName), std::nullopt);
-  EXPECT_EQ(open("LLVM 22.1.0").find(program(1), kName), 10);
-}
 
 TEST_F(BaselineFileTest, InsertingAgainReplaces) {
   open().insert(program(1), kName, 10);

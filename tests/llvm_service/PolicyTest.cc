@@ -1,11 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
-
-#include "llvm_service/LlvmSettings.h"
 #include "llvm_service/actions/Policy.h"
-#include "tests/llvm_service/TemporaryDirectory.h"
 
 namespace compiler_gym::llvm_service {
 namespace {
@@ -81,45 +77,11 @@ variants:
 }
 
 TEST(PolicyTest, ErrorsNameTheLine) {
-  EXPECT_THAT(errorOf("exclude:\n  - reason: x\n    passes: [a\n"),
-              HasSubstr("action policy: YAML:"));
   EXPECT_THAT(errorOf("memory_ssa_loop_passes: []\nexclud:\n  - {reason: x, passes: [a]}\n"),
               AllOf(HasSubstr("YAML:2:"), HasSubstr("exclud")));
   EXPECT_THAT(errorOf("exclude:\n  - passes: [a]\n"),
               AllOf(HasSubstr("YAML:2:"), HasSubstr("reason")));
-  EXPECT_THAT(errorOf("exclude:\n  - reason: x\n    passes: a\n"),
-              AllOf(HasSubstr("YAML:3:"), HasSubstr("sequence")));
   EXPECT_THAT(errorOf("[1, 2]\n"), HasSubstr("YAML:1:"));
-}
-
-TEST(PolicyTest, TheBuiltinPolicyHasTheRulesWithoutWhichPassesEndTheProcess) {
-  const Policy& policy = Policy::builtin();
-  EXPECT_EQ(policy.spelling("instcombine"), "instcombine<no-verify-fixpoint>");
-  EXPECT_TRUE(policy.needsMemorySSA("licm"));
-  EXPECT_TRUE(policy.needsMemorySSA("lnicm"));
-  EXPECT_NE(policy.exclusionReason("print<loops>"), std::nullopt);
-  EXPECT_EQ(policy.exclusionReason("sroa"), std::nullopt);
-  for (const Policy::Rule& exclusion : policy.exclusions) {
-    EXPECT_THAT(exclusion.reason, ::testing::Not(IsEmpty()));
-    EXPECT_THAT(exclusion.passes, ::testing::Not(IsEmpty())) << exclusion.reason;
-  }
-}
-
-TEST(PolicyTest, LoadsFiles) {
-  const TemporaryDirectory directory;
-  const std::string path = (directory.path() / "policy.yaml").string();
-  std::ofstream(path) << "exclude:\n  - {reason: tested, passes: [sroa]}\n";
-  llvm::Expected<Policy> policy = loadPolicy(path);
-  ASSERT_TRUE(static_cast<bool>(policy)) << llvm::toString(policy.takeError());
-  EXPECT_EQ(policy->exclusionReason("sroa"), "tested");
-
-  policy = loadPolicy("");
-  ASSERT_TRUE(static_cast<bool>(policy)) << llvm::toString(policy.takeError());
-  EXPECT_EQ(policy->exclusionReason("sroa"), std::nullopt);
-
-  policy = loadPolicy(path + ".missing");
-  ASSERT_FALSE(static_cast<bool>(policy));
-  EXPECT_THAT(llvm::toString(policy.takeError()), HasSubstr(path + ".missing"));
 }
 
 }  // namespace

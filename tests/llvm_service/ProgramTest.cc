@@ -5,7 +5,6 @@
 #include <atomic>
 #include <boost/filesystem.hpp>
 #include <fstream>
-#include <set>
 
 #include "llvm/TargetParser/Host.h"
 #include "llvm_service/Ir.h"
@@ -65,25 +64,6 @@ void writeFile(const boost::filesystem::path& path, const std::string& contents)
   std::ofstream(path.string(), std::ios::binary) << contents;
 }
 
-TEST(ProgramTest, KeepsTheCommands) {
-  std::shared_ptr<const Program> program;
-  Benchmark benchmark = makeBenchmark(kernel("sha256"));
-  benchmark.mutable_dynamic_config()->mutable_run_cmd()->add_argument("./a.out");
-  ASSERT_THAT(load(benchmark, program), IsOk());
-  EXPECT_EQ(program->dynamicConfig().run_cmd().argument(0), "./a.out");
-}
-
-TEST(ProgramTest, TextItsBitcodeAndAFileAreTheSameProgram) {
-  const TemporaryDirectory directory;
-  const std::string text = (directory.path() / "program.ll").string();
-  writeFile(text, kText);
-  const std::string expected = loaded(kText)->bitcode();
-  EXPECT_EQ(loaded(runLlvmTool({"llvm-as", text, "-o", "-"}))->bitcode(), expected);
-  std::shared_ptr<const Program> program;
-  ASSERT_THAT(load(benchmarkOfUri("file://" + text), program), IsOk());
-  EXPECT_EQ(program->bitcode(), expected);
-}
-
 TEST(ProgramTest, RefusesGarbage) {
   std::shared_ptr<const Program> program;
   EXPECT_THAT(load(Benchmark(), program), IsError(StatusCode::INVALID_ARGUMENT, "no program"));
@@ -96,13 +76,6 @@ TEST(ProgramTest, RefusesGarbage) {
         << ::testing::PrintToString(garbage);
   }
   EXPECT_EQ(program, nullptr);
-}
-
-TEST(ProgramTest, ParseErrorsSayWhy) {
-  EXPECT_THAT(load("define void @f( {"), IsError(StatusCode::INVALID_ARGUMENT, "expected type"));
-  // The text of an older LLVM.
-  EXPECT_THAT(load("@g = global i8 0\n@h = global i1 icmp eq (ptr @g, ptr null)\n"),
-              IsError(StatusCode::INVALID_ARGUMENT, "line 2, column 16: "));
 }
 
 TEST(ProgramTest, RefusesInvalidModules) {
@@ -305,25 +278,6 @@ std::shared_ptr<const Program> loadedInAnotherRun(const TemporaryDirectory& dire
 
 constexpr CostTraits kOfContentAlone{/*ofMachineCode=*/false, /*ofContentAlone=*/true};
 
-TEST(ProgramBaselineTest, IsComputedOnceInManyRuns) {
-  const TemporaryDirectory directory;
-  CountingCost counting;
-  std::set<int64_t> values;
-  for (int i = 0; i < 3; ++i) {
-    const auto program = loadedInAnotherRun(directory, kernel("sha256"));
-    for (const Baseline baseline : {Baseline::kO0, Baseline::kO3, Baseline::kOz}) {
-      int64_t value = 0;
-      ASSERT_THAT(program->baselineCost(baseline, "size", counting.cost(), value, kOfContentAlone),
-                  IsOk());
-      values.insert(value);
-    }
-    EXPECT_EQ(program->describeBaselines(), i == 0 ? "computed=3 read=0" : "computed=0 read=3");
-  }
-  EXPECT_EQ(counting.calls, 3);
-  EXPECT_EQ(values.size(), 3U);
-  EXPECT_EQ(loadedInAnotherRun(directory, kText)->describeBaselines(), "computed=0 read=0");
-}
-
 TEST(ProgramBaselineTest, IsComputedAgainForAnother) {
   const TemporaryDirectory directory;
   CountingCost counting;
@@ -348,18 +302,6 @@ TEST(ProgramBaselineTest, IsComputedAgainForAnother) {
   text.replace(text.find(" {"), 2, " \"target-cpu\"=\"x86-64-v3\" {");
   EXPECT_EQ(callsFor(loadedInAnotherRun(directory, text), "size"), 1);
   EXPECT_EQ(callsFor(loadedInAnotherRun(directory, kText), "size"), 0);
-}
-
-TEST(ProgramBaselineTest, CostsThatDependOnOtherFilesAreComputedInEachRun) {
-  const TemporaryDirectory directory;
-  CountingCost counting;
-  for (int i = 0; i < 2; ++i) {
-    int64_t value = 0;
-    ASSERT_THAT(loadedInAnotherRun(directory, kText)
-                    ->baselineCost(Baseline::kOz, "size", counting.cost(), value),
-                IsOk());
-  }
-  EXPECT_EQ(counting.calls, 2);
 }
 
 TEST(ProgramBaselineTest, ErrorsAreNotKeptForOtherRuns) {

@@ -8,26 +8,11 @@
 #include "llvm_service/Target.h"
 #include "tests/Statuses.h"
 #include "tests/llvm_service/Observing.h"
-#include "tests/llvm_service/Programs.h"
 
 namespace compiler_gym::llvm_service {
 namespace {
 
 using grpc::StatusCode;
-
-TEST(TargetTest, KnownTargets) {
-  for (const char* triple : {"x86_64-pc-linux-gnu", "riscv64-linux-gnu", "aarch64-linux-gnu",
-                             "riscv64-unknown-linux-gnu"}) {
-    EXPECT_THAT(checkTargetTriple(triple), IsOk()) << triple;
-  }
-}
-
-TEST(TargetTest, UnknownTargets) {
-  for (const char* triple : {"nosuch-linux-gnu", "", "-", "x86", "\n"}) {
-    EXPECT_THAT(checkTargetTriple(triple), IsError(StatusCode::INVALID_ARGUMENT, "riscv64-linux"))
-        << triple;
-  }
-}
 
 TEST(TargetTest, RetargetedModule) {
   constexpr char kText[] = R"(

@@ -186,14 +186,8 @@ TEST(ChildProcessTest, ConfinedChildrenHaveNoSharedMemory) {
   munmap(memory, sizeof(int));
 }
 
-TEST(ChildProcessTest, ConfinedChildrenGiveOutputAndErrors) {
+TEST(ChildProcessTest, ConfinedChildrenGiveErrors) {
   std::string output;
-  const auto write = [](std::string& written) {
-    written.assign(1'000'000, 'x');
-    return Status::OK;
-  };
-  ASSERT_THAT(callConfinedInChild("This", write, {kLong}, output), IsOk());
-  EXPECT_EQ(output, std::string(1'000'000, 'x'));
   const auto fail = [](std::string&) -> Status { throw std::bad_alloc(); };
   EXPECT_THAT(callConfinedInChild("This", fail, {kLong}, output),
               IsError(StatusCode::RESOURCE_EXHAUSTED, ""));

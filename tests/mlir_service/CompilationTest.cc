@@ -110,18 +110,5 @@ TEST_F(CompilationTest, UnknownPass) {
   EXPECT_THAT(compilation_->apply("no-such-pass", changed), IsError(StatusCode::INTERNAL, ""));
 }
 
-TEST_F(CompilationTest, IsDeterministic) {
-  const std::string start = compilation_->ir();
-  apply("tile<1,4>");
-  apply("canonicalize");
-  const std::string tiled = compilation_->ir();
-  EXPECT_NE(tiled, start);
-  ASSERT_TRUE(Compilation::start(kTwice, compilation_).ok());
-  EXPECT_EQ(compilation_->ir(), start);
-  apply("tile<1,4>");
-  apply("canonicalize");
-  EXPECT_EQ(compilation_->ir(), tiled);
-}
-
 }  // namespace
 }  // namespace compiler_gym::mlir_service

@@ -78,16 +78,6 @@ func.func @kernel(%results: memref<2xi32>) {
 }
 #endif
 
-TEST(ExecutionTest, Measures) {
-  const Compiled compiled(kTwice);
-  Contents results;
-  ASSERT_TRUE(compiled.execution().run(results).ok());
-  std::vector<double> seconds;
-  ASSERT_TRUE(compiled.execution().measure(results, {/*warmup=*/2, /*measured=*/7}, seconds).ok());
-  ASSERT_EQ(seconds.size(), 7);
-  for (double each : seconds) EXPECT_GT(each, 0);
-}
-
 TEST(ExecutionTest, WrongResultsAreNotMeasured) {
   Contents expected;
   ASSERT_TRUE(Compiled(kTwice).execution().run(expected).ok());

@@ -10,6 +10,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Config/llvm-config.h"
 #include "llvm_service/Ir.h"
+#include "llvm_service/games/Games.h"
 #include "llvm_service/inlining/InlineFeatures.h"
 #include "llvm_service/inlining/InlineGame.h"
 #include "tests/Effort.h"
@@ -289,6 +290,10 @@ TEST(InlineFeaturesTest, DescribeTheCallInQuestion) {
   ASSERT_EQ(rows.size(), 7U);
   EXPECT_EQ(rows[1], features);
   EXPECT_EQ(rows[2], std::vector<int64_t>(names.size()));
+}
+
+TEST(InlineGame, ObservationsHaveDistinctNames) {
+  EXPECT_EQ(inlineGame().observationIndices.size(), inlineGame().observations.size());
 }
 
 TEST(InlineDecisionTest, Texts) {

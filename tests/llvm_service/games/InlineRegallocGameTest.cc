@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "llvm_service/inline_regalloc/InlineRegallocGame.h"
-#include "llvm_service/inlining/InlineFeatures.h"
 #include "tests/llvm_service/Programs.h"
 #include "tests/llvm_service/SessionPlayer.h"
 #include "tests/llvm_service/games/GameTest.h"
@@ -40,24 +39,6 @@ class InlineRegallocGameTest : public GameTest {
     return game.registers().allocation();
   }
 };
-
-TEST_F(InlineRegallocGameTest, DefaultAsksBothAndMakesTheObjectOfLlvmsRule) {
-  std::unique_ptr<InlineGame> calls;
-  ASSERT_THAT(InlineGame::start(loadProgram(kernel("sha256")), true, directory_.path(), calls),
-              IsOk());
-  std::unique_ptr<RegallocGame> registers;
-  ASSERT_THAT(RegallocGame::start(loadProgram(kernel("sha256")), AllocatorDecision::kEviction,
-                                  directory_.path(), registers),
-              IsOk());
-
-  const auto game = start(kernel("sha256"));
-  EXPECT_TRUE(game->isAboutCall());
-  EXPECT_EQ(allocationOf(*game).output, registers->allocation().output);
-  size_t answers = 1;
-  while (!act(*game, kDefault)) ++answers;
-  EXPECT_EQ(answers, calls->questions().size() + registers->allocation().questions.size());
-  EXPECT_EQ(allocationOf(*game).output, registers->allocation().output);
-}
 
 TEST_F(InlineRegallocGameTest, RegistersFollowTheCalls) {
   // Two calls that LLVM inlines are kept, and the rest is left to LLVM.
@@ -128,25 +109,6 @@ TEST_F(InlineRegallocSessionTest, ParametersAfterAnAnswerWithoutObservations) {
   step(session, kKeep);
   EXPECT_EQ(target(), before);
   EXPECT_TRUE(session.holdsOnlyMemory());
-}
-
-TEST_F(InlineRegallocSessionTest, FeaturesAreThoseOfTheOpenQuestion) {
-  const size_t ofCall = namesOfInlineFeatures().size();
-  auto values = observe(session, "DecisionFeatures").float_tensor().value();
-  ASSERT_EQ(static_cast<size_t>(values.size()),
-            1 + ofCall + advisorFeatureSize(AllocatorDecision::kEviction));
-  EXPECT_EQ(values[0], 1);
-  const auto calls = observe(session, "InlineFeatures").int64_tensor().value();
-  for (size_t i = 0; i < ofCall; ++i) EXPECT_EQ(values[1 + i], static_cast<float>(calls[i]));
-  while (observe(session, "DecisionFeatures").float_tensor().value(0) == 1) step(session, kDefault);
-  values = observe(session, "DecisionFeatures").float_tensor().value();
-  const auto registers = observe(session, "EvictionFeatures").float_tensor().value();
-  for (int i = 0; i < registers.size(); ++i) EXPECT_EQ(values[1 + ofCall + i], registers[i]);
-  // The default costs are those of clang -Oz, whatever is inlined.
-  EXPECT_EQ(observe(session, "ObjectTextSizeBytes").int64_value(),
-            observe(session, "ObjectTextSizeOz").int64_value());
-  EXPECT_EQ(observe(session, "SpillCount").int64_value(),
-            observe(session, "SpillCountDefault").int64_value());
 }
 
 #endif

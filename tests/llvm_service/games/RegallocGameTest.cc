@@ -166,19 +166,6 @@ TEST_F(RegallocGameTest, CandidatesOfLlvmsRuleMakeTheSameObject) {
   for (const auto& question : played.questions) EXPECT_TRUE(question.decided);
 }
 
-TEST_F(RegallocGameTest, RefusesIllegalCandidates) {
-  const auto game = start(kernel("sha256"));
-  const std::vector<bool>& mask = game->openQuestion()->mask;
-  const size_t illegal = std::find(mask.begin(), mask.end(), false) - mask.begin();
-  ASSERT_LT(illegal, kEvictionCandidates);
-  Outcome outcome;
-  EXPECT_THAT(game->apply(illegal, 1, settings(), outcome),
-              IsError(StatusCode::INVALID_ARGUMENT, "candidate-"));
-  EXPECT_EQ(game->answers(), 0U);
-  act(*game, kDefault);
-  EXPECT_EQ(game->answers(), 1U);
-}
-
 TEST_F(RegallocGameTest, SoonerAndLaterChangeTheLengthAlone) {
   const int64_t kindOfRange = 0x8a000000;
   const auto chosen = [](int64_t answer, int64_t byDefault) {

@@ -22,13 +22,6 @@ const std::vector<std::string> kFeatures = words(R"(
   TotalMemInst TotalFuncs ArgsPhi testUnary
 )");
 
-// A function without constants around some instructions or blocks.
-std::string function(const std::string& body) {
-  return "define void @f(i1 %c, i8 %byte, i32 %a, i32 %b, i64 %l, ptr %p, float %x,\n"
-         "               <2 x i32> %v, { i32, float } %s) {\n" +
-         body + "}\n";
-}
-
 // The counts of a module with one block of the given number of instructions, `ret void` included.
 std::string oneBlock(int64_t instructions, const std::string& more) {
   return "TotalFuncs TotalBlocks BlockLow BBNoPhi NumRetInst TotalInsts=" +
@@ -37,66 +30,17 @@ std::string oneBlock(int64_t instructions, const std::string& more) {
 
 // A case of one instruction followed by `ret void`.
 CountsCase instruction(const std::string& name, const std::string& text, const std::string& more) {
-  return {name, function("  " + text + "\n  ret void\n"), oneBlock(2, more)};
+  return {name, functionOf("  " + text + "\n  ret void\n"), oneBlock(2, more)};
 }
 
-// The same for instructions that are only counted by their opcode.
-CountsCase opcode(const std::string& feature, const std::string& text) {
-  return instruction(feature, text, feature);
-}
-
-std::vector<CountsCase> opcodeCases() {
-  return {
-      opcode("NumAShrInst", "%1 = ashr i32 %a, %b"),
-      opcode("NumAddInst", "%1 = add i32 %a, %b"),
-      opcode("NumAndInst", "%1 = and i32 %a, %b"),
-      opcode("NumICmpInst", "%1 = icmp slt i32 %a, %b"),
-      opcode("NumLShrInst", "%1 = lshr i32 %a, %b"),
-      opcode("NumMulInst", "%1 = mul i32 %a, %b"),
-      opcode("NumOrInst", "%1 = or i32 %a, %b"),
-      opcode("NumSelectInst", "%1 = select i1 %c, i32 %a, i32 %b"),
-      opcode("NumShlInst", "%1 = shl i32 %a, %b"),
-      opcode("NumSubInst", "%1 = sub i32 %a, %b"),
-      opcode("NumXorInst", "%1 = xor i32 %a, %b"),
-      instruction("NumBitCastInst", "%1 = bitcast i32 %a to float", "NumBitCastInst testUnary"),
-      instruction("NumSExtInst", "%1 = sext i32 %a to i64", "NumSExtInst testUnary"),
-      instruction("NumTruncInst", "%1 = trunc i32 %a to i8", "NumTruncInst testUnary"),
-      instruction("NumZExtInst", "%1 = zext i32 %a to i64", "NumZExtInst testUnary"),
-  };
-}
-
-std::vector<CountsCase> memoryCases() {
-  return {
-      // The number of elements of an allocation is an operand: i32 1 unless it is given.
-      instruction("NumAllocaInst", "%1 = alloca i64",
-                  "NumAllocaInst TotalMemInst testUnary const32Bit numConstOnes"),
-      instruction("AllocaOfVariableSize", "%1 = alloca i64, i32 %a",
-                  "NumAllocaInst TotalMemInst testUnary"),
-      instruction("NumGetElementPtrInst", "%1 = getelementptr i8, ptr %p, i64 %l",
-                  "NumGetElementPtrInst TotalMemInst"),
-      instruction("NumLoadInst", "%1 = load i32, ptr %p", "NumLoadInst TotalMemInst testUnary"),
-      instruction("NumStoreInst", "store i32 %a, ptr %p", "NumStoreInst TotalMemInst"),
-      instruction("AtomicsAreNotMemory", "%1 = atomicrmw add ptr %p, i32 %a seq_cst", ""),
-      instruction("FencesAreNotMemory", "fence seq_cst", ""),
-  };
-}
-
-std::vector<CountsCase> unaryCases() {
-  const std::string unary = "testUnary";
-  return {
-      instruction("UnaryFNeg", "%1 = fneg float %x", unary),
-      instruction("UnaryVAArg", "%1 = va_arg ptr %p, i32", unary),
-      instruction("UnaryExtractValue", "%1 = extractvalue { i32, float } %s, 0", unary),
-      instruction("UnaryFreeze", "%1 = freeze i32 %a", unary),
-      instruction("UnaryFPToSI", "%1 = fptosi float %x to i32", unary),
-      instruction("UnaryPtrToInt", "%1 = ptrtoint ptr %p to i64", unary),
-      instruction("NotUnaryInsertValue", "%1 = insertvalue { i32, float } %s, i32 %a, 0", ""),
-      instruction("NotUnaryExtractElement", "%1 = extractelement <2 x i32> %v, i32 %a", ""),
-      // Opcodes that no feature is about.
-      instruction("NoFeatureSDiv", "%1 = sdiv i32 %a, %b", ""),
-      instruction("NoFeatureFAdd", "%1 = fadd float %x, %x", ""),
-      instruction("NoFeatureFCmp", "%1 = fcmp oeq float %x, %x", ""),
-  };
+std::vector<CountsCase> instructionCases() {
+  // The number of elements of an allocation is an operand: i32 1 unless it is given.
+  std::vector<CountsCase> cases = {instruction("AllocaOfVariableSize", "%1 = alloca i64, i32 %a",
+                                               "NumAllocaInst TotalMemInst testUnary")};
+  for (const auto& each : kInstructions) {
+    cases.push_back(instruction(each.opcode, each.text, each.features));
+  }
+  return cases;
 }
 
 std::vector<CountsCase> constantCases() {
@@ -134,7 +78,7 @@ std::vector<CountsCase> constantCases() {
 // A call in @f of a function @g, both counted as functions.
 CountsCase call(const std::string& name, const std::string& declaration, const std::string& text,
                 const std::string& more) {
-  return {name, declaration + "\n" + function("  " + text + "\n  ret void\n"),
+  return {name, declaration + "\n" + functionOf("  " + text + "\n  ret void\n"),
           oneBlock(2, "TotalFuncs=2 NumCallInst TotalMemInst " + more)};
 }
 
@@ -174,80 +118,80 @@ std::vector<CountsCase> functionCases() {
       {"emptyModule", "; nothing\n", ""},
       {"TotalFuncsOfDeclarations", "declare void @g()\ndeclare i32 @h(i32)\n", "TotalFuncs=2"},
       {"TotalFuncsOfIntrinsics", "declare void @llvm.trap()\n", "TotalFuncs"},
-      {"TotalFuncsOfBothKinds", "declare void @g()\n" + function("  ret void\n"),
+      {"TotalFuncsOfBothKinds", "declare void @g()\n" + functionOf("  ret void\n"),
        oneBlock(1, "TotalFuncs=2")},
       {"variablesAndAliasesAreNotFunctions",
-       "@v = global i32 3\n@w = alias i32, ptr @v\n" + function("  ret void\n"), oneBlock(1, "")},
-      {"otherTerminators", function("  unreachable\n"), oneBlock(1, "NumRetInst=0")},
+       "@v = global i32 3\n@w = alias i32, ptr @v\n" + functionOf("  ret void\n"), oneBlock(1, "")},
+      {"otherTerminators", functionOf("  unreachable\n"), oneBlock(1, "NumRetInst=0")},
   };
 }
 
 std::vector<CountsCase> branchCases() {
   return {
       {"onePredOneSuc",  // A diamond.
-       function("  br i1 %c, label %1, label %2\n"
-                "1:\n  br label %3\n"
-                "2:\n  br label %3\n"
-                "3:\n  ret void\n"),
+       functionOf("  br i1 %c, label %1, label %2\n"
+                  "1:\n  br label %3\n"
+                  "2:\n  br label %3\n"
+                  "3:\n  ret void\n"),
        "TotalFuncs TotalBlocks=4 TotalInsts=4 NumRetInst NumBrInst=3 BranchCount=3 "
        "UncondBranches=2 NumEdges=4 oneSuccessor=2 twoSuccessor onePred=2 twoPred onePredOneSuc=2 "
        "BBNoPhi=4 BlockLow=4"},
       {"CriticalCount",  // The edge past the middle of a triangle.
-       function("  br i1 %c, label %1, label %2\n"
-                "1:\n  br label %2\n"
-                "2:\n  ret void\n"),
+       functionOf("  br i1 %c, label %1, label %2\n"
+                  "1:\n  br label %2\n"
+                  "2:\n  ret void\n"),
        "TotalFuncs TotalBlocks=3 TotalInsts=3 NumRetInst NumBrInst=2 BranchCount=2 UncondBranches "
        "NumEdges=3 oneSuccessor twoSuccessor onePred twoPred onePredOneSuc CriticalCount BBNoPhi=3 "
        "BlockLow=3"},
       {"onePredTwoSuc",
-       function("  br label %1\n"
-                "1:\n  br i1 %c, label %2, label %3\n"
-                "2:\n  ret void\n"
-                "3:\n  ret void\n"),
+       functionOf("  br label %1\n"
+                  "1:\n  br i1 %c, label %2, label %3\n"
+                  "2:\n  ret void\n"
+                  "3:\n  ret void\n"),
        "TotalFuncs TotalBlocks=4 TotalInsts=4 NumRetInst=2 NumBrInst=2 BranchCount=2 "
        "UncondBranches NumEdges=3 oneSuccessor twoSuccessor onePred=3 onePredTwoSuc BBNoPhi=4 "
        "BlockLow=4"},
       {"twoPredOneSuc",  // A diamond with a tail.
-       function("  br i1 %c, label %1, label %2\n"
-                "1:\n  br label %3\n"
-                "2:\n  br label %3\n"
-                "3:\n  br label %4\n"
-                "4:\n  ret void\n"),
+       functionOf("  br i1 %c, label %1, label %2\n"
+                  "1:\n  br label %3\n"
+                  "2:\n  br label %3\n"
+                  "3:\n  br label %4\n"
+                  "4:\n  ret void\n"),
        "TotalFuncs TotalBlocks=5 TotalInsts=5 NumRetInst NumBrInst=4 BranchCount=4 "
        "UncondBranches=3 NumEdges=5 oneSuccessor=3 twoSuccessor onePred=3 twoPred onePredOneSuc=2 "
        "twoPredOneSuc BBNoPhi=5 BlockLow=5"},
       {"twoEach",  // A loop of one block; its back edge is critical.
-       function("  br label %1\n"
-                "1:\n  br i1 %c, label %1, label %2\n"
-                "2:\n  ret void\n"),
+       functionOf("  br label %1\n"
+                  "1:\n  br i1 %c, label %1, label %2\n"
+                  "2:\n  ret void\n"),
        "TotalFuncs TotalBlocks=3 TotalInsts=3 NumRetInst NumBrInst=2 BranchCount=2 UncondBranches "
        "NumEdges=3 oneSuccessor twoSuccessor onePred twoPred twoEach CriticalCount BBNoPhi=3 "
        "BlockLow=3"},
       {"twoPredOfOneBlock",  // Two edges between the same two blocks are two edges.
-       function("  br i1 %c, label %1, label %1\n"
-                "1:\n  ret void\n"),
+       functionOf("  br i1 %c, label %1, label %1\n"
+                  "1:\n  ret void\n"),
        "TotalFuncs TotalBlocks=2 TotalInsts=2 NumRetInst NumBrInst BranchCount NumEdges=2 "
        "twoSuccessor twoPred CriticalCount=2 BBNoPhi=2 BlockLow=2"},
       {"constantConditions",
-       function("  br i1 true, label %1, label %2\n"
-                "1:\n  ret void\n"
-                "2:\n  ret void\n"),
+       functionOf("  br i1 true, label %1, label %2\n"
+                  "1:\n  ret void\n"
+                  "2:\n  ret void\n"),
        "TotalFuncs TotalBlocks=3 TotalInsts=3 NumRetInst=2 NumBrInst BranchCount NumEdges=2 "
        "twoSuccessor onePred=2 numConstOnes BBNoPhi=3 BlockLow=3"},
       {"unreachableBlocks",
-       function("  ret void\n"
-                "1:\n  br label %2\n"
-                "2:\n  ret void\n"),
+       functionOf("  ret void\n"
+                  "1:\n  br label %2\n"
+                  "2:\n  ret void\n"),
        "TotalFuncs TotalBlocks=3 TotalInsts=3 NumRetInst=2 NumBrInst BranchCount UncondBranches "
        "NumEdges oneSuccessor onePred BBNoPhi=3 BlockLow=3"},
       {"morePreds",  // A switch is not a branch. Its cases are constants.
-       function("  switch i32 %a, label %1 [\n    i32 5, label %1\n    i32 1, label %1\n  ]\n"
-                "1:\n  ret void\n"),
+       functionOf("  switch i32 %a, label %1 [\n    i32 5, label %1\n    i32 1, label %1\n  ]\n"
+                  "1:\n  ret void\n"),
        "TotalFuncs TotalBlocks=2 TotalInsts=2 NumRetInst NumEdges=3 morePreds CriticalCount=3 "
        "const32Bit=2 numConstOnes BBNoPhi=2 BlockLow=2"},
       {"oneSuccessorOfSwitches",
-       function("  switch i64 0, label %1 []\n"
-                "1:\n  ret void\n"),
+       functionOf("  switch i64 0, label %1 []\n"
+                  "1:\n  ret void\n"),
        "TotalFuncs TotalBlocks=2 TotalInsts=2 NumRetInst NumEdges oneSuccessor onePred const64Bit "
        "numConstZeroes BBNoPhi=2 BlockLow=2"},
   };
@@ -270,7 +214,7 @@ CountsCase phis(int64_t count, const std::string& more) {
       "TotalInsts=" +
       std::to_string(4 + count) + " NumPHIInst=" + number +
       " ArgsPhi=" + std::to_string(2 * count) + " ";
-  return {"phis" + number, function(body + "  ret void\n"), base + more};
+  return {"phis" + number, functionOf(body + "  ret void\n"), base + more};
 }
 
 // A block with one phi of the given number of arguments. The cases 2, 3, ... are constants.
@@ -288,8 +232,8 @@ CountsCase phiOfArguments(int64_t count, const std::string& more) {
       number + " CriticalCount=" + number + " ArgsPhi=" + number +
       " const32Bit=" + std::to_string(count - 1) + " ";
   return {"phiArguments" + number,
-          function("entry:\n  switch i32 %a, label %end [\n" + cases +
-                   "  ]\nend:\n  %phi = phi i32 " + arguments + "\n  ret void\n"),
+          functionOf("entry:\n  switch i32 %a, label %end [\n" + cases +
+                     "  ]\nend:\n  %phi = phi i32 " + arguments + "\n  ret void\n"),
           base + more};
 }
 
@@ -307,7 +251,7 @@ CountsCase blockOf(int64_t instructions, const std::string& more) {
   for (int64_t i = 1; i < instructions; ++i) {
     body += "  %" + std::to_string(i) + " = add i32 %a, %b\n";
   }
-  return {"blockOf" + std::to_string(instructions), function(body + "  ret void\n"),
+  return {"blockOf" + std::to_string(instructions), functionOf(body + "  ret void\n"),
           oneBlock(instructions, "NumAddInst=" + std::to_string(instructions - 1) + " " + more)};
 }
 
@@ -321,8 +265,8 @@ std::vector<CountsCase> blockSizeCases() {
 }
 
 std::vector<CountsCase> allCases() {
-  return joined({opcodeCases(), memoryCases(), unaryCases(), constantCases(), callCases(),
-                 functionCases(), branchCases(), phiCases(), blockSizeCases()});
+  return joined({instructionCases(), constantCases(), callCases(), functionCases(), branchCases(),
+                 phiCases(), blockSizeCases()});
 }
 
 class AutophaseTest : public ::testing::TestWithParam<CountsCase> {};
@@ -333,14 +277,6 @@ INSTANTIATE_TEST_SUITE_P(Module, AutophaseTest, ::testing::ValuesIn(allCases()),
                          [](const auto& info) { return info.param.name; });
 
 TEST(AutophaseFeaturesTest, EachIsCountedInAModule) { expectAllCovered(kFeatures, allCases()); }
-
-TEST(AutophaseFeaturesTest, AddUpOverFunctions) {
-  const std::string body = "() {\n  %1 = alloca i32\n  ret void\n}\n";
-  expectCounts("Autophase", kFeatures,
-               {"twoFunctions", "define void @f" + body + "define void @g" + body,
-                "TotalFuncs=2 TotalBlocks=2 TotalInsts=4 BlockLow=2 BBNoPhi=2 NumRetInst=2 "
-                "NumAllocaInst=2 TotalMemInst=2 testUnary=2 const32Bit=2 numConstOnes=2"});
-}
 
 }  // namespace
 }  // namespace compiler_gym::llvm_service

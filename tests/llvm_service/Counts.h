@@ -15,6 +15,21 @@ struct CountsCase {
   std::string expected;
 };
 
+/// A function with some arguments around instructions or blocks.
+std::string functionOf(const std::string& body);
+
+/// An instruction for a block of functionOf().
+struct InstructionExample {
+  /// Of its opcode, as in InstCount.
+  const char* opcode;
+  const char* text;
+  /// Features of Autophase that count it; those of all instructions left out.
+  const char* features;
+};
+
+/// One of each opcode that ends no block.
+extern const std::vector<InstructionExample> kInstructions;
+
 /// Prints a case for GoogleTest.
 std::ostream& operator<<(std::ostream& stream, const CountsCase& example);
 

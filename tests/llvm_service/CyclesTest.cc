@@ -2,10 +2,7 @@
 
 #include "llvm_service/Ir.h"
 #include "llvm_service/costs/Cycles.h"
-#include "tests/Effort.h"
 #include "tests/Statuses.h"
-#include "tests/llvm_service/Observing.h"
-#include "tests/llvm_service/Programs.h"
 
 namespace compiler_gym::llvm_service {
 namespace {
@@ -96,28 +93,6 @@ TEST(CyclesTest, UnknownTarget) {
   OwnedModule owned;
   ASSERT_THAT(parseIr("target triple = \"nosuch\"\n" + straight(5), owned), IsOk());
   EXPECT_GT(cyclesEstimate(*owned.module), 0);
-}
-
-TEST(CyclesTest, InliningHidesNoWork) {
-  const auto compilation = startCompilation(callers(3, 50));
-  const int64_t before = observe(*compilation, "CyclesEstimate").int64_value();
-  ASSERT_TRUE(applyPass(*compilation, "cgscc(inline)"));
-  const int64_t after = observe(*compilation, "CyclesEstimate").int64_value();
-  EXPECT_LE(after, before);
-  EXPECT_GE(after, before - 3 * 20) << "More has gone than the calls";
-}
-
-// A guess is not always right: recursion that has become a loop looks like more work, for one.
-TEST(CyclesTest, OptimisingMakesMostKernelsFaster) {
-  size_t faster = 0;
-  const std::vector<std::string> names = sample(kernelNames(), 8);
-  for (const std::string& name : names) {
-    const auto compilation = startCompilation(kernel(name));
-    const int64_t unoptimised = observe(*compilation, "CyclesEstimate").int64_value();
-    EXPECT_EQ(observe(*compilation, "CyclesEstimateO0").int64_value(), unoptimised) << name;
-    faster += observe(*compilation, "CyclesEstimateOz").int64_value() < unoptimised;
-  }
-  EXPECT_GE(faster * 4, names.size() * 3);
 }
 
 }  // namespace

@@ -12,7 +12,6 @@
 #include <limits>
 #include <numeric>
 #include <thread>
-#include <utility>
 
 #include "llvm_service/benchmark/Executable.h"
 #include "tests/Statuses.h"
@@ -90,24 +89,6 @@ class ExecutableTest : public ::testing::Test {
   std::unique_ptr<Executable> executable_;
 };
 
-TEST_F(ExecutableTest, BuildCommandsGetTheCompilerAndTheBitcode) {
-  setCommand(config_.mutable_build_cmd(), "$CC --version > version && cp $IN copy && $CC $IN");
-  (*config_.mutable_build_cmd()->mutable_env())["OTHER"] = "kept";
-  config_.mutable_build_cmd()->add_argument("&& echo $OTHER > other && pwd > directory");
-  ASSERT_THAT(build(), IsOk());
-  const auto scratch = this->scratch();
-  EXPECT_THAT(readFile((scratch / "version").string()),
-              HasSubstr(runLlvmTool({"llvm-config", "--version"}).substr(0, 3)));
-  EXPECT_EQ(readFile((scratch / "copy").string()), bitcode_);
-  EXPECT_EQ(readFile((scratch / "other").string()), "kept\n");
-  EXPECT_EQ(readFile((scratch / "directory").string()), scratch.string() + "\n");
-}
-
-TEST_F(ExecutableTest, AFailingBuildReportsTheCompilerError) {
-  setCommand(config_.mutable_build_cmd(), "$CC $IN -lnosuchlibrary");
-  EXPECT_THAT(build(), IsError(StatusCode::INTERNAL, "nosuchlibrary"));
-}
-
 TEST_F(ExecutableTest, DeclaredFilesHaveToExist) {
   using Config = BenchmarkDynamicConfig;
   const std::function<void(Config&)> declarations[] = {
@@ -127,14 +108,6 @@ TEST_F(ExecutableTest, DeclaredFilesHaveToExist) {
                 IsError(StatusCode::NOT_FOUND, "missing"))
         << i;
   }
-}
-
-TEST_F(ExecutableTest, ABuildThatDeclaresNoOutputFileHasToMakeTheDefaultOne) {
-  setCommand(config_.mutable_build_cmd(), "true");
-  EXPECT_THAT(build(), IsOk()) << "It may be made for other reasons than to be measured";
-  int64_t bytes = 0;
-  EXPECT_THAT(executable().textSize(bytes), IsError(StatusCode::NOT_FOUND, "a.out"));
-  EXPECT_THAT(run(), IsError(StatusCode::INTERNAL, "a.out"));
 }
 
 TEST_F(ExecutableTest, AnEarlierBuildIsNotTakenForALaterOne) {
@@ -166,18 +139,6 @@ TEST_F(ExecutableTest, CommandsRunInOrder) {
   ASSERT_THAT(build(), IsOk());
   ASSERT_THAT(run({/*warmup=*/1, /*measured=*/2}), IsOk());
   EXPECT_EQ(log(), "build\nbefore1\nbefore2\nrun\nrun\nrun\nafter1\nafter2\n");
-}
-
-TEST_F(ExecutableTest, CommandsAroundTheRunSeeItsFiles) {
-  addCommand(config_.mutable_pre_run_cmd(), "echo data > input.txt");
-  config_.mutable_pre_run_cmd(0)->add_outfile("input.txt");
-  setCommand(config_.mutable_run_cmd(), "cp input.txt output.txt");
-  config_.mutable_run_cmd()->add_infile("input.txt");
-  config_.mutable_run_cmd()->add_outfile("output.txt");
-  addCommand(config_.mutable_post_run_cmd(), "cmp input.txt output.txt && rm output.txt");
-  config_.mutable_post_run_cmd(0)->add_infile("output.txt");
-  ASSERT_THAT(build(), IsOk());
-  EXPECT_THAT(run(), IsOk());
 }
 
 TEST_F(ExecutableTest, AFailingCommandEndsTheMeasurement) {
@@ -347,16 +308,6 @@ TEST_F(ExecutableTest, TheRunReadsFilesThatItsCommandNames) {
   EXPECT_THAT(wrong.run({}, seconds_), IsError(StatusCode::INVALID_ARGUMENT, "\"a b\""));
 }
 
-TEST_F(ExecutableTest, RunsThatFail) {
-  for (const auto& [command, word] : {std::pair("./a.out one two three", "exit code 3"),
-                                      std::pair("kill -SEGV $$", "signal 11")}) {
-    setCommand(config_.mutable_run_cmd(), command);
-    executable_.reset();
-    ASSERT_THAT(build(), IsOk());
-    EXPECT_THAT(run(), IsError(StatusCode::INTERNAL, word));
-  }
-}
-
 TEST_F(ExecutableTest, TheScratchDirectoryIsPrivateAndGoesWithTheObject) {
   EXPECT_EQ(directory_.entries(), 0);
   executable();
@@ -401,20 +352,6 @@ TEST_F(ExecutableTest, AScratchDirectoryThatCannotBeMadeIsAnError) {
   Executable executable(config_, file);
   double seconds = 0;
   EXPECT_THAT(executable.build(bitcode_, seconds), IsError(StatusCode::INTERNAL, file.string()));
-}
-
-TEST_F(ExecutableTest, WithoutBuildCommandNothingCanBeBuilt) {
-  config_.clear_build_cmd();
-  EXPECT_FALSE(executable().isBuildable());
-  EXPECT_FALSE(executable().isRunnable());
-  EXPECT_THAT(build(), IsError(StatusCode::INVALID_ARGUMENT, "not buildable"));
-  EXPECT_THAT(run(), IsError(StatusCode::INVALID_ARGUMENT, "not runnable"));
-}
-
-TEST_F(ExecutableTest, WithoutRunCommandNothingCanBeRun) {
-  config_.clear_run_cmd();
-  EXPECT_TRUE(executable().isBuildable());
-  EXPECT_FALSE(executable().isRunnable());
 }
 
 TEST_F(ExecutableTest, RunningNeedsABuild) {

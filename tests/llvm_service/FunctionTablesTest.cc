@@ -4,7 +4,6 @@
 
 #include "llvm/Config/llvm-config.h"
 #include "llvm/IR/Instructions.h"
-#include "tests/Effort.h"
 #include "tests/llvm_service/Observing.h"
 #include "tests/llvm_service/Programs.h"
 #include "tests/llvm_service/Tables.h"
@@ -103,19 +102,6 @@ TEST(FunctionPropertiesTest, HandCountedExample) {
   EXPECT_THAT(column("BasicBlocksWithSingleSuccessor"), ElementsAre(0, 0, 2));
   EXPECT_THAT(column("BasicBlocksWithTwoSuccessors"), ElementsAre(0, 0, 1));
   EXPECT_THAT(column("BasicBlocksWithTwoPredecessors"), ElementsAre(0, 0, 1));
-}
-
-TEST(FunctionPropertiesTest, AddsUpToTheInstructionsOfTheModule) {
-  for (const std::string& name : sample(kernelNames(), 5)) {
-    const auto compilation = startCompilation(kernel(name));
-    applyPass(*compilation, "default<O2>");
-    const Event table = observe(*compilation, "FunctionProperties");
-    int64_t sum = 0;
-    for (const int64_t count : integers(table, "TotalInstructionCount")) {
-      sum += count;
-    }
-    EXPECT_EQ(sum, compilation->module().getInstructionCount()) << name;
-  }
 }
 
 }  // namespace

@@ -20,66 +20,14 @@ const std::vector<std::string> kNames = words(R"(
 
 // One instruction followed by `ret void`.
 CountsCase instruction(const std::string& name, const std::string& text) {
-  return {name,
-          "define void @f(i1 %c, i32 %a, i32 %b, i64 %l, ptr %p, float %x, double %d,\n"
-          "               <2 x i32> %v, { i32, float } %s) {\n  " +
-              text + "\n  ret void\n}\n",
+  return {name, functionOf("  " + text + "\n  ret void\n"),
           "TotalInsts=2 TotalBlocks TotalFuncs Ret " + name};
 }
 
 std::vector<CountsCase> instructionCases() {
-  return {
-      instruction("FNeg", "%1 = fneg float %x"),
-      instruction("Add", "%1 = add i32 %a, %b"),
-      instruction("FAdd", "%1 = fadd float %x, %x"),
-      instruction("Sub", "%1 = sub i32 %a, %b"),
-      instruction("FSub", "%1 = fsub float %x, %x"),
-      instruction("Mul", "%1 = mul i32 %a, %b"),
-      instruction("FMul", "%1 = fmul float %x, %x"),
-      instruction("UDiv", "%1 = udiv i32 %a, %b"),
-      instruction("SDiv", "%1 = sdiv i32 %a, %b"),
-      instruction("FDiv", "%1 = fdiv float %x, %x"),
-      instruction("URem", "%1 = urem i32 %a, %b"),
-      instruction("SRem", "%1 = srem i32 %a, %b"),
-      instruction("FRem", "%1 = frem float %x, %x"),
-      instruction("Shl", "%1 = shl i32 %a, %b"),
-      instruction("LShr", "%1 = lshr i32 %a, %b"),
-      instruction("AShr", "%1 = ashr i32 %a, %b"),
-      instruction("And", "%1 = and i32 %a, %b"),
-      instruction("Or", "%1 = or i32 %a, %b"),
-      instruction("Xor", "%1 = xor i32 %a, %b"),
-      instruction("ICmp", "%1 = icmp eq i32 %a, %b"),
-      instruction("FCmp", "%1 = fcmp oeq float %x, %x"),
-      instruction("Select", "%1 = select i1 %c, i32 %a, i32 %b"),
-      instruction("Freeze", "%1 = freeze i32 %a"),
-      instruction("Alloca", "%1 = alloca i32"),
-      instruction("Load", "%1 = load i32, ptr %p"),
-      instruction("Store", "store i32 %a, ptr %p"),
-      instruction("GetElementPtr", "%1 = getelementptr i32, ptr %p, i64 %l"),
-      instruction("Fence", "fence seq_cst"),
-      instruction("AtomicCmpXchg", "%1 = cmpxchg ptr %p, i32 %a, i32 %b seq_cst seq_cst"),
-      instruction("AtomicRMW", "%1 = atomicrmw xchg ptr %p, i32 %a seq_cst"),
-      instruction("VAArg", "%1 = va_arg ptr %p, i32"),
-      instruction("Trunc", "%1 = trunc i64 %l to i32"),
-      instruction("ZExt", "%1 = zext i32 %a to i64"),
-      instruction("SExt", "%1 = sext i32 %a to i64"),
-      instruction("FPToUI", "%1 = fptoui float %x to i32"),
-      instruction("FPToSI", "%1 = fptosi float %x to i32"),
-      instruction("UIToFP", "%1 = uitofp i32 %a to float"),
-      instruction("SIToFP", "%1 = sitofp i32 %a to float"),
-      instruction("FPTrunc", "%1 = fptrunc double %d to float"),
-      instruction("FPExt", "%1 = fpext float %x to double"),
-      instruction("PtrToInt", "%1 = ptrtoint ptr %p to i64"),
-      instruction("IntToPtr", "%1 = inttoptr i64 %l to ptr"),
-      instruction("BitCast", "%1 = bitcast i32 %a to float"),
-      instruction("AddrSpaceCast", "%1 = addrspacecast ptr %p to ptr addrspace(1)"),
-      instruction("ExtractElement", "%1 = extractelement <2 x i32> %v, i32 %a"),
-      instruction("InsertElement", "%1 = insertelement <2 x i32> %v, i32 %a, i32 %b"),
-      instruction("ShuffleVector",
-                  "%1 = shufflevector <2 x i32> %v, <2 x i32> %v, <2 x i32> <i32 1, i32 2>"),
-      instruction("ExtractValue", "%1 = extractvalue { i32, float } %s, 0"),
-      instruction("InsertValue", "%1 = insertvalue { i32, float } %s, i32 %a, 0"),
-  };
+  std::vector<CountsCase> cases;
+  for (const auto& each : kInstructions) cases.push_back(instruction(each.opcode, each.text));
+  return cases;
 }
 
 std::vector<CountsCase> terminatorCases() {

@@ -4,9 +4,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "llvm/Config/llvm-config.h"
 #include "llvm_service/Ir2vecVocabulary.h"
-#include "llvm_service/observations/Observation.h"
 #include "tests/Statuses.h"
 #include "tests/llvm_service/Observing.h"
 #include "tests/llvm_service/Programs.h"
@@ -53,12 +51,10 @@ std::vector<std::vector<double>> rowsOf(const Event& event) {
   return rows;
 }
 
-std::unique_ptr<Compilation> start() { return startCompilation(kModule); }
-
 // A vector is 1 times that of the opcode, 0.5 times that of the type and 0.2 times those of the
 // operands and of the predicate. See Observing.cc for the vocabulary.
-TEST(Ir2vecTest, Instructions) {
-  const auto compilation = start();
+TEST(Ir2vecTest, AllLevels) {
+  const auto compilation = startCompilation(kModule);
   EXPECT_THAT(rowsOf(observe(*compilation, "Ir2vecInstructions")),
               ElementsAre(
                   // (1, 0) + 0.5 (0, 1) + 0.2 (0.5 + 0.5, 0).
@@ -69,16 +65,8 @@ TEST(Ir2vecTest, Instructions) {
                   vector(4.3, 1),
                   // (8, 0) + 0.5 (0, 2) + 0.2 (0.5, 0), and with a constant, and with nothing.
                   vector(8.1, 1), vector(8, 3), vector(8, 1)));
-}
-
-TEST(Ir2vecTest, Blocks) {
-  const auto compilation = start();
   EXPECT_THAT(rowsOf(observe(*compilation, "Ir2vecBlocks")),
               ElementsAre(vector(27.6, 4), vector(8.1, 1), vector(8, 3), vector(8, 1)));
-}
-
-TEST(Ir2vecTest, FunctionsAndProgram) {
-  const auto compilation = start();
   EXPECT_THAT(rowsOf(observe(*compilation, "Ir2vecFunctions")),
               ElementsAre(vector(43.7, 8), vector(8, 1)));
   const Event program = observe(*compilation, "Ir2vec");
@@ -120,18 +108,6 @@ TEST(Ir2vecTest, EqualsWhatLlvmsToolPrints) {
   EXPECT_GT(functions, 3);
 }
 
-TEST(Ir2vecTest, WithoutVocabularySaysWhatToDo) {
-  const auto compilation = start();
-  for (const Observation& observation : listObservations()) {
-    if (observation.space.name().rfind("Ir2vec", 0) == 0) {
-      Event event;
-      EXPECT_THAT(observation.compute({*compilation, RunCounts()}, event),
-                  IsError(StatusCode::FAILED_PRECONDITION, "--ir2vec_vocabulary=FILE"))
-          << observation.space.name();
-    }
-  }
-}
-
 class BadVocabularyTest : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(BadVocabularyTest, IsRefused) {
@@ -149,44 +125,6 @@ INSTANTIATE_TEST_SUITE_P(
                       R"({"Opcodes": {"Add": [1], "Sub": []}, "Types": {}, "Arguments": {}})",
                       R"({"Opcodes": {"Add": ["x"]}, "Types": {}, "Arguments": {}})",
                       R"({"Opcodes": [1], "Types": {}, "Arguments": {}})"));
-
-TEST(VocabularyFileTest, MissingFile) {
-  Vocabulary vocabulary;
-  EXPECT_THAT(Ir2vecVocabulary::load("/nonexistent/file.json", vocabulary),
-              IsError(StatusCode::NOT_FOUND, "/nonexistent/file.json"));
-}
-
-#else
-
-TEST(Ir2vecTest, IsUnimplementedWithoutTheAnalysis) {
-  const auto compilation = startCompilation("define void @f() {\n  ret void\n}\n");
-  std::vector<std::string> names;
-  for (const Observation& observation : listObservations()) {
-    const std::string& name = observation.space.name();
-    if (name.rfind("Ir2vec", 0) == 0) {
-      names.push_back(name);
-      Event event;
-      EXPECT_THAT(tryObserve(*compilation, name, event),
-                  IsError(StatusCode::UNIMPLEMENTED, "needs the IR2Vec analysis of LLVM 22"))
-          << name;
-    }
-  }
-  EXPECT_THAT(names,
-              ElementsAre("Ir2vec", "Ir2vecFunctions", "Ir2vecBlocks", "Ir2vecInstructions"));
-}
-
-TEST(Ir2vecTest, NoVocabularyIsRead) {
-  const TemporaryDirectory directory;
-  const std::string path = (directory.path() / "vocabulary.json").string();
-  std::ofstream(path) << "{}";
-  Vocabulary vocabulary;
-  for (const grpc::Status& status :
-       {Ir2vecVocabulary::availability(), Ir2vecVocabulary::load(path, vocabulary),
-        Ir2vecVocabulary::parse("{}", "of the user", vocabulary)}) {
-    EXPECT_THAT(status, IsError(StatusCode::UNIMPLEMENTED, "built with LLVM " LLVM_VERSION_STRING));
-  }
-  EXPECT_EQ(vocabulary, nullptr);
-}
 
 #endif
 

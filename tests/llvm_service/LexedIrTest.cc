@@ -109,19 +109,5 @@ TEST(LexIrTest, NothingOfTheKernelsIsLost) {
   }
 }
 
-TEST(LexIrTest, JoinedWithSpacesItIsTheSameProgram) {
-  const auto compilation = startCompilation(kernel("json"));
-  const std::string ir = printIr(compilation->module());
-  std::string joined;
-  for (const IrToken& token : lexIr(ir)) {
-    // "!" and the number after it are two tokens, but there must be no space between them.
-    joined += token.value + (token.value == "!" ? "" : " ");
-  }
-  OwnedModule again;
-  ASSERT_TRUE(parseIr(joined, again).ok());
-  // A comment lists predecessors in an order that text does not keep.
-  EXPECT_EQ(withoutComments(printIr(*again.module)), withoutComments(ir));
-}
-
 }  // namespace
 }  // namespace compiler_gym::llvm_service

@@ -33,8 +33,6 @@ LlvmClient::LlvmClient()
 
 LlvmClient::~LlvmClient() = default;
 
-int LlvmClient::sessionCount() const { return service_->sessionCount(); }
-
 int64_t LlvmClient::actionCount(int actionSpace) const {
   return actions_.at(actionSpace).name_size();
 }
@@ -58,17 +56,6 @@ int LlvmClient::observationIndex(const std::string& name) const {
   return static_cast<int>(found - spaces.begin());
 }
 
-std::vector<std::string> LlvmClient::deterministicObservations() const {
-  std::vector<std::string> names;
-  for (const ObservationSpace& space : spaces_.observation_space_list()) {
-    // Those of Ir2vec need a file, see Ir2vecTest.
-    if (space.deterministic() && space.name().rfind("Ir2vec", 0) != 0) {
-      names.push_back(space.name());
-    }
-  }
-  return names;
-}
-
 int64_t LlvmClient::start(const Benchmark& benchmark, int actionSpace) {
   int64_t session = -1;
   EXPECT_THAT(tryStart(benchmark, actionSpace, session), IsOk());
@@ -83,21 +70,6 @@ Status LlvmClient::tryStart(const Benchmark& benchmark, int actionSpace, int64_t
   const Status status = service_->StartSession(nullptr, &request, &reply);
   session = status.ok() ? reply.session_id() : -1;
   return status;
-}
-
-int64_t LlvmClient::fork(int64_t session) {
-  ForkSessionRequest request;
-  request.set_session_id(session);
-  ForkSessionReply reply;
-  EXPECT_THAT(service_->ForkSession(nullptr, &request, &reply), IsOk());
-  return reply.session_id();
-}
-
-void LlvmClient::end(int64_t session) {
-  EndSessionRequest request;
-  request.set_session_id(session);
-  EndSessionReply reply;
-  EXPECT_THAT(service_->EndSession(nullptr, &request, &reply), IsOk());
 }
 
 bool LlvmClient::step(int64_t session, const std::vector<int64_t>& actions) {
@@ -139,24 +111,22 @@ std::string LlvmClient::bitcode(int64_t session) {
 }
 
 std::string LlvmClient::send(int64_t session, const std::string& key, const std::string& value) {
-  SendSessionParameterRequest request;
-  request.set_session_id(session);
-  SessionParameter* parameter = request.add_parameter();
-  parameter->set_key(key);
-  parameter->set_value(value);
-  SendSessionParameterReply reply;
-  EXPECT_THAT(service_->SendSessionParameter(nullptr, &request, &reply), IsOk()) << key;
-  return reply.reply_size() == 1 ? reply.reply(0) : "";
+  std::string reply;
+  EXPECT_THAT(trySend(session, key, value, &reply), IsOk()) << key;
+  return reply;
 }
 
-Status LlvmClient::trySend(int64_t session, const std::string& key, const std::string& value) {
+Status LlvmClient::trySend(int64_t session, const std::string& key, const std::string& value,
+                           std::string* reply) {
   SendSessionParameterRequest request;
   request.set_session_id(session);
   SessionParameter* parameter = request.add_parameter();
   parameter->set_key(key);
   parameter->set_value(value);
-  SendSessionParameterReply reply;
-  return service_->SendSessionParameter(nullptr, &request, &reply);
+  SendSessionParameterReply replies;
+  const Status status = service_->SendSessionParameter(nullptr, &request, &replies);
+  if (reply != nullptr && replies.reply_size() == 1) *reply = replies.reply(0);
+  return status;
 }
 
 }  // namespace compiler_gym::llvm_service

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "llvm_service/LlvmSession.h"
@@ -20,8 +19,6 @@ namespace compiler_gym::llvm_service {
 /// Methods that return no status fail the test when the service returns an error.
 class LlvmClient {
  public:
-  using Parameters = std::vector<std::pair<std::string, std::string>>;
-
   LlvmClient();
   ~LlvmClient();
 
@@ -32,13 +29,9 @@ class LlvmClient {
   int64_t actionNumber(int actionSpace, const std::string& name) const;
   /// The index of an observation space.
   int observationIndex(const std::string& name) const;
-  /// Names of all observations with deterministic values.
-  std::vector<std::string> deterministicObservations() const;
 
   int64_t start(const Benchmark& benchmark, int actionSpace = 0);
   grpc::Status tryStart(const Benchmark& benchmark, int actionSpace, int64_t& session);
-  int64_t fork(int64_t session);
-  void end(int64_t session);
 
   /// @return whether the step changed anything.
   bool step(int64_t session, const std::vector<int64_t>& actions);
@@ -51,10 +44,10 @@ class LlvmClient {
 
   /// The reply to one parameter.
   std::string send(int64_t session, const std::string& key, const std::string& value);
-  grpc::Status trySend(int64_t session, const std::string& key, const std::string& value);
+  grpc::Status trySend(int64_t session, const std::string& key, const std::string& value,
+                       std::string* reply = nullptr);
 
   const boost::filesystem::path& workingDirectory() const { return directory_.path(); }
-  int sessionCount() const;
   const GetSpacesReply& spaces() const { return spaces_; }
 
  private:

@@ -7,7 +7,6 @@
 #include <thread>
 
 #include "compiler_gym/service/proto/SpaceContainsEventChecker.h"
-#include "llvm_service/Ir.h"
 #include "llvm_service/observations/Observation.h"
 #include "llvm_service/observations/Spaces.h"
 #include "llvm_service/passes/Levels.h"
@@ -21,7 +20,6 @@ namespace compiler_gym::llvm_service {
 namespace {
 
 using grpc::StatusCode;
-using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::StartsWith;
@@ -92,16 +90,6 @@ TEST(IrSha1ObservationTest, EqualsTheHashThatOptStores) {
     expected += digits;
   }
   EXPECT_EQ(textOf(*compilation, "IrSha1"), expected);
-}
-
-TEST(BitcodeObservationTest, ParsesBack) {
-  const auto compilation = startCompilation(kernel("sorting"));
-  ASSERT_TRUE(applyPass(*compilation, "function(sroa)"));
-  const Event event = observe(*compilation, "Bitcode");
-  EXPECT_THAT(event.byte_tensor().shape(), ElementsAre(event.byte_tensor().value().size()));
-  OwnedModule owned;
-  ASSERT_THAT(parseIr(event.byte_tensor().value(), owned), IsOk());
-  EXPECT_EQ(printIr(*owned.module), textOf(*compilation, "Ir"));
 }
 
 TEST(BitcodeFileObservationTest, IsANewFileEachTime) {
@@ -193,37 +181,6 @@ TEST(TextSizeObservationTest, LeavesNothingBehind) {
   }
 }
 
-TEST(BuildabilityObservationTest, NeedsCommands) {
-  const auto expect = [](const Benchmark& benchmark, bool isBuildable, bool isRunnable) {
-    const auto compilation = startCompilation(benchmark);
-    EXPECT_EQ(observe(*compilation, "IsBuildable").boolean_value(), isBuildable);
-    EXPECT_EQ(observe(*compilation, "IsRunnable").boolean_value(), isRunnable);
-  };
-  expect(runnableBenchmark(), true, true);
-  Benchmark withoutRun = runnableBenchmark();
-  withoutRun.mutable_dynamic_config()->clear_run_cmd();
-  expect(withoutRun, true, false);
-  Benchmark withoutBuild = runnableBenchmark();
-  withoutBuild.mutable_dynamic_config()->clear_build_cmd();
-  expect(withoutBuild, false, false);
-}
-
-TEST(TimeObservationTest, HasOneValueForEachMeasurement) {
-  const auto compilation = startCompilation(runnableBenchmark());
-  const DoubleTensor runtimes =
-      observe(*compilation, "Runtime", {/*warmup=*/1, /*measured=*/3}).double_tensor();
-  EXPECT_THAT(runtimes.shape(), ElementsAre(3));
-  ASSERT_EQ(runtimes.value_size(), 3);
-  for (const double seconds : runtimes.value()) {
-    EXPECT_GT(seconds, 0);
-    EXPECT_LT(seconds, 100);
-  }
-  const DoubleTensor buildtimes = observe(*compilation, "Buildtime").double_tensor();
-  EXPECT_THAT(buildtimes.shape(), ElementsAre(1));
-  ASSERT_EQ(buildtimes.value_size(), 1);
-  EXPECT_GT(buildtimes.value(0), 0);
-}
-
 TEST(TimeObservationTest, BuildsEachModuleOnce) {
   const auto compilation = startCompilation(runnableBenchmark());
   const auto buildtime = [&] {
@@ -234,16 +191,6 @@ TEST(TimeObservationTest, BuildsEachModuleOnce) {
   EXPECT_EQ(buildtime(), first);
   ASSERT_TRUE(applyPass(*compilation, "function(sroa)"));
   EXPECT_NE(buildtime(), first);
-}
-
-TEST(TimeObservationTest, IsEmptyForAProgramThatCannotRun) {
-  const auto compilation = startCompilation(kernel("sha256"));
-  for (const char* name : {"Runtime", "Buildtime"}) {
-    const Event event = observe(*compilation, name);
-    EXPECT_EQ(event.value_case(), Event::kDoubleTensor) << name;
-    EXPECT_THAT(event.double_tensor().shape(), ElementsAre(0)) << name;
-    EXPECT_THAT(event.double_tensor().value(), IsEmpty()) << name;
-  }
 }
 
 TEST(CpuInfoObservationTest, HasTheDocumentedFields) {

@@ -138,16 +138,5 @@ TEST_F(OriginalClientSpacesTest, TextInPlaceOfATableComesWithTheTable) {
   EXPECT_FALSE(declared("Autophase").has_exact_space());
 }
 
-TEST_F(OriginalClientSpacesTest, OpaqueValuesNameTheFormatsThatItKnows) {
-  for (const auto& [name, format] : std::vector<std::pair<std::string, std::string>>{
-           {"Programl", "json://networkx/MultiDiGraph"}, {"ProgramlJson", "json://"}}) {
-    Opaque opaque;
-    ASSERT_TRUE(client().observe(session(), name).any_value().UnpackTo(&opaque)) << name;
-    EXPECT_EQ(opaque.format(), format);
-    ASSERT_TRUE(declared(name).default_observation().any_value().UnpackTo(&opaque)) << name;
-    EXPECT_EQ(opaque.format(), format);
-  }
-}
-
 }  // namespace
 }  // namespace compiler_gym::llvm_service

@@ -5,7 +5,6 @@
 #include <fstream>
 
 #include "llvm_service/Compilation.h"
-#include "llvm_service/actions/ActionSpaces.h"
 #include "llvm_service/actions/PassPlugins.h"
 #include "tests/Statuses.h"
 #include "tests/llvm_service/Observing.h"
@@ -24,28 +23,6 @@ std::string plugin() { return testFile("tests/llvm_service/MulToShift.so"); }
 std::string errorOf(const std::string& specification) {
   auto loaded = loadPlugins(specification);
   return loaded ? "" : llvm::toString(loaded.takeError());
-}
-
-std::vector<std::string> pipelinesOf(const std::string& specification) {
-  std::vector<std::string> pipelines;
-  for (const LoadedPlugin& loaded : llvm::cantFail(loadPlugins(specification))) {
-    for (const Action& action : loaded.actions) {
-      pipelines.push_back(action.pipeline);
-    }
-  }
-  return pipelines;
-}
-
-TEST(PassPluginsTest, PassesAreNamedByThePluginOrTheUser) {
-  const std::vector<std::string> expected = {kPipeline};
-  EXPECT_EQ(pipelinesOf(plugin()), expected);
-  EXPECT_EQ(pipelinesOf(plugin() + ":mul-to-shift"), expected);
-  EXPECT_EQ(pipelinesOf(plugin() + ": function(mul-to-shift) "), expected);
-  EXPECT_EQ(pipelinesOf(plugin() + ":"), std::vector<std::string>());
-  EXPECT_EQ(pipelinesOf(""), std::vector<std::string>());
-  const auto loaded = llvm::cantFail(loadPlugins(plugin()));
-  EXPECT_EQ(loaded.front().actions.front().description,
-            "Replaces multiplications by powers of two by shifts");
 }
 
 TEST(PassPluginsTest, ErrorsNamePluginAndPass) {

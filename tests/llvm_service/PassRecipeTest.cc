@@ -37,11 +37,6 @@ void runOn(llvm::Module& module) {
   passManager.run(module, modules);
 }
 
-TEST(PassRecipeTest, DescribesItself) {
-  EXPECT_EQ(subToAdd().pipelines(), std::vector<std::string>{"function(sub-to-add)"});
-  EXPECT_THAT(subToAdd().description, HasSubstr("subtractions"));
-}
-
 TEST(PassRecipeTest, RewritesSubtractionsOfConstants) {
   OwnedModule owned;
   ASSERT_THAT(parseIr("define i32 @f(i32 %x, i32 %y) {\n  %a = sub i32 %x, 5\n"

@@ -18,7 +18,6 @@ namespace compiler_gym::llvm_service {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::ElementsAreArray;
 using ::testing::UnorderedElementsAre;
 using Flow = ProgramGraph::Flow;
 using NodeType = ProgramGraph::NodeType;
@@ -98,19 +97,6 @@ TEST(ProgramGraphTest, BranchAndPhi) {
     blocks.push_back(node.block);
   }
   EXPECT_THAT(blocks, ElementsAre(0, 0, 1, 1, 2, 2, 0, 0, 1, 2, 0));
-}
-
-TEST(ProgramGraphTest, NumbersParallelEdges) {
-  const ProgramGraph graph = graphOf(
-      "define i32 @f(i32 %x) {\n  %a = add i32 %x, %x\n  %b = add i32 %a, %x\n  ret i32 %b\n}\n");
-  std::map<std::string, std::vector<int64_t>> keys;
-  const std::vector<int64_t> all = graph.edgeKeys();
-  for (size_t i = 0; i < all.size(); ++i) {
-    keys[std::to_string(graph.edges[i].source) + "-" + std::to_string(graph.edges[i].target)]
-        .push_back(all[i]);
-  }
-  EXPECT_THAT(keys["4-1"], ElementsAre(0, 1)) << "Both operands of the first addition";
-  EXPECT_THAT(keys["4-2"], ElementsAre(0));
 }
 
 TEST(ProgramGraphTest, Switch) {
@@ -354,32 +340,6 @@ TEST(ProgramGraphTest, TextsOfValuesAreThoseOfOperands) {
     }
     EXPECT_EQ(texts, printedOperands(compilation.module())) << step;
   });
-}
-
-TEST(ProgramlTest, ArraysAreThoseOfTheGraph) {
-  const auto compilation = startCompilation(kernel("sha256"));
-  const ProgramGraph graph = makeProgramGraph(compilation->module());
-  const Event event = observe(*compilation, "ProgramlArrays");
-  const auto& fields = event.event_dict().event();
-  for (size_t i = 0; i < graph.nodes.size(); ++i) {
-    const ProgramGraph::Node& node = graph.nodes[i];
-    EXPECT_EQ(fields.at("node_type").int64_tensor().value(i), static_cast<int64_t>(node.type));
-    EXPECT_EQ(fields.at("node_function").int64_tensor().value(i), node.function);
-    EXPECT_EQ(fields.at("node_block").int64_tensor().value(i), node.block);
-    EXPECT_EQ(fields.at("node_text").int64_tensor().value(i), node.text);
-    EXPECT_EQ(fields.at("node_full_text").string_tensor().value(i), node.fullText.str());
-  }
-  for (size_t i = 0; i < graph.edges.size(); ++i) {
-    const ProgramGraph::Edge& edge = graph.edges[i];
-    EXPECT_EQ(fields.at("edge_source").int64_tensor().value(i), edge.source);
-    EXPECT_EQ(fields.at("edge_target").int64_tensor().value(i), edge.target);
-    EXPECT_EQ(fields.at("edge_flow").int64_tensor().value(i), static_cast<int64_t>(edge.flow));
-    EXPECT_EQ(fields.at("edge_position").int64_tensor().value(i), edge.position);
-  }
-  const auto& functions = fields.at("function_name").string_tensor().value();
-  EXPECT_THAT(std::vector<std::string>(functions.begin(), functions.end()),
-              ElementsAreArray(graph.functions));
-  EXPECT_EQ(fields.at("target_triple").string_value(), "x86_64-pc-linux-gnu");
 }
 
 }  // namespace

@@ -21,14 +21,6 @@ int64_t globals(Compilation& compilation) {
   return event.int64_value();
 }
 
-TEST(RecipeTest, DescribesItself) {
-  const Observations family = globalCount();
-  ASSERT_EQ(family.size(), 1U);
-  EXPECT_EQ(family.front().space.name(), "GlobalCount");
-  EXPECT_TRUE(family.front().space.deterministic());
-  EXPECT_FALSE(family.front().exports);
-}
-
 TEST(RecipeTest, CountsGlobals) {
   const auto two = startCompilation(
       "@a = global i32 0\n@b = internal global i32 1\n"

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -91,18 +90,6 @@ TEST_F(DirectChannelTest, ForkOfASessionThatDiesFirst) {
   EXPECT_TRUE(client().end(copy.reply.session_id()).ok());
   EXPECT_TRUE(client().end(id).ok());
   expectDirectServes();
-}
-
-TEST_F(DirectChannelTest, ErrorsAreThoseOfTheService) {
-  startService();
-  StepReply reply;
-  EXPECT_THAT(roundTrip(service_, Method::kStep, stepOf(99, {0}), &reply, soon()),
-              IsError(StatusCode::NOT_FOUND, "Session not found: 99"));
-  Channel session;
-  startOn("abc", &session);
-  EXPECT_EQ(roundTrip(session, Method::kStep, stepOf(0, {1000}), &reply, soon()).error_code(),
-            StatusCode::INVALID_ARGUMENT);
-  EXPECT_TRUE(roundTrip(session, Method::kStep, stepOf(0, {1}), &reply, soon()).ok());
 }
 
 TEST_F(DirectChannelTest, UnknownMethods) {
@@ -201,34 +188,6 @@ TEST_F(DirectChannelTest, OversizedFrames) {
   expectDirectServes();
 }
 
-TEST_F(DirectChannelTest, TruncatedFramesAndGarbage) {
-  startService();
-  Channel other;
-  startOn("other", &other);
-  const std::vector<std::string> pieces = {"",
-                                           "x",
-                                           std::string(15, '\0'),
-                                           headerOf(100, 6),
-                                           headerOf(100, 6) + "abc",
-                                           std::string(16, '\xff'),
-                                           std::string(1000, '\xff'),
-                                           "GET / HTTP/1.1\r\n\r\n"};
-  for (const std::string& bytes : pieces) {
-    Channel connection = connect();
-    sendBytes(connection, bytes);
-    connection.close();
-    Channel session;
-    const int64_t id = startOn("abc", &session);
-    sendBytes(session, bytes);
-    session.close();
-    EXPECT_TRUE(client().end(id).ok());
-  }
-  StepReply reply;
-  EXPECT_TRUE(roundTrip(other, Method::kStep, stepOf(0, {1}), &reply, soon()).ok());
-  EXPECT_EQ(reply.observation(0).string_value(), "rehto");
-  expectDirectServes();
-}
-
 TEST_F(DirectChannelTest, UnwantedDescriptorsAreClosed) {
   startService();
   Channel session;
@@ -246,36 +205,6 @@ TEST_F(DirectChannelTest, UnwantedDescriptorsAreClosed) {
     Frame frame;
     EXPECT_EQ(end.receive(&frame, soon()).error_code(), StatusCode::UNAVAILABLE);
   }
-}
-
-TEST_F(DirectChannelTest, ManyConnectionsAtOnce) {
-  startService();
-  std::vector<std::thread> clients;
-  for (int i = 0; i < 8; ++i) {
-    clients.emplace_back([this, i] {
-      Channel connection = connect();
-      for (int j = 0; j < 10; ++j) {
-        StartSessionRequest request;
-        *request.mutable_benchmark() = makeBenchmark("uri" + std::to_string(i % 3), "abc");
-        StartSessionReply reply;
-        Channel session;
-        ASSERT_THAT(callWithSocket(connection, Method::kStartSession, request, &reply, &session),
-                    IsOk());
-        StepReply stepped;
-        for (int k = 0; k < 10; ++k) {
-          ASSERT_TRUE(roundTrip(session, Method::kStep, stepOf(0, {3}), &stepped, soon()).ok());
-        }
-        EXPECT_EQ(stepped.observation(0).string_value(), "abc" + std::string(10, 'a'));
-        EndSessionRequest end;
-        end.set_session_id(reply.session_id());
-        EndSessionReply ended;
-        EXPECT_TRUE(roundTrip(connection, Method::kEndSession, end, &ended, soon()).ok());
-      }
-    });
-  }
-  for (std::thread& each : clients) each.join();
-  expectDirectServes();
-  expectExit(stop(), 0);
 }
 
 }  // namespace

@@ -182,28 +182,6 @@ TEST_F(IsolatedServiceTest, LargestLimitOfSessions) {
   EXPECT_EQ(client().textOf(client().startOn("abc")), "abc");
 }
 
-TEST_F(IsolatedServiceTest, HundredSessionsStep) {
-  start();
-  std::vector<int64_t> sessions;
-  for (int i = 0; i < 100; ++i) {
-    const std::string text = "program " + std::to_string(i % 10);
-    sessions.push_back(i < 50 ? client().startOn(text)
-                              : client().fork(sessions[i - 50]).reply.session_id());
-  }
-  for (int round = 0; round < 2; ++round) {
-    for (int i = 0; i < 100; ++i) {
-      // Each makes another number of steps.
-      for (int step = 0; step < i % 3; ++step) client().step(sessions[i], {"append-a"});
-    }
-  }
-  for (int i = 0; i < 100; ++i) {
-    EXPECT_EQ(client().textOf(sessions[i]),
-              "program " + std::to_string(i % 10) + std::string(2 * (i % 3), 'a'));
-    EXPECT_TRUE(client().end(sessions[i]).ok());
-  }
-  expectExit(stop(), 0);
-}
-
 // ---------------------------------------------------------------------------
 // Copies.
 

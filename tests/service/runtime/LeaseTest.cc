@@ -1,5 +1,4 @@
 // Sessions end with their clients, or when nobody has wanted anything of them for long.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -79,20 +78,6 @@ TEST_F(LeaseTest, OfTheDirectChannelEndsWithItsConnection) {
   }
   EXPECT_TRUE(isThere(session));
   holder.close();
-  EXPECT_TRUE(eventually([&] { return !isThere(session); }));
-}
-
-TEST_F(LeaseTest, BusySessionsEndToo) {
-  start();
-  int64_t session = -1;
-  std::thread looping;
-  {
-    const Lease lease(port_);
-    session = startWith(lease.id()).reply.session_id();
-    looping = std::thread([&] { EXPECT_FALSE(client().step(session, {"loop"}).ok()); });
-    awaitAsleep();
-  }
-  looping.join();
   EXPECT_TRUE(eventually([&] { return !isThere(session); }));
 }
 

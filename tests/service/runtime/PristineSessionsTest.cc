@@ -25,19 +25,6 @@ using std::chrono::milliseconds;
 using toy::makeBenchmark;
 using toy::ToyClient;
 
-TEST_F(IsolatedServiceTest, SameUriWithOtherContents) {
-  start();
-  const auto startOn = [this](const std::string& text) {
-    return client().start(makeBenchmark("uri", text)).reply.session_id();
-  };
-  const int64_t first = startOn("first");
-  const int64_t second = startOn("second");
-  const int64_t third = startOn("first");
-  EXPECT_EQ(client().textOf(first), "first");
-  EXPECT_EQ(client().textOf(second), "second");
-  EXPECT_EQ(client().textOf(third), "first");
-}
-
 // How often a session, or that of which it is a copy, has computed an observation when it starts.
 class ObservedAtStartTest : public IsolatedServiceTest {
  protected:

@@ -1,5 +1,6 @@
 """Tables and the picture of results."""
 
+import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -230,12 +231,16 @@ def _with_ends(value: float, ends: tuple[float, float] | None) -> str:
     return f"{value:.1%} ({ends[0]:.1%} to {ends[1]:.1%})" if ends else f"{value:.1%}"
 
 
+_TOGETHER = re.compile(r", \d+ networks")
+
 Curves = dict[tuple[str, int], list[dict[str, float]]]
 """The points of the learning curve of each policy and seed."""
 
 
 def draw_budgets(curves: Curves, sizes: Sizes, ordered: Collection[str], path: Path) -> None:
     """Draws learning curves of drawn episodes, and the best of 1 to 25 episodes of each policy.
+
+    Networks together are dashed lines in the color of single ones.
 
     Args:
         curves: The learning curves.
@@ -251,11 +256,14 @@ def draw_budgets(curves: Curves, sizes: Sizes, ordered: Collection[str], path: P
     colors: dict[str, str] = {}
     for policy in found[1]:
         if not policy.endswith(LIKELIEST):
-            colors[policy] = f"C{len(colors)}"
-            counts = [count for count, each in found.items() if policy in each]
+            alone = _TOGETHER.sub("", policy)
+            color = colors.setdefault(alone, f"C{len(colors)}")
+            # Groups of other numbers would have episodes of several seeds.
+            wanted = found if policy in ordered else BUDGETS
+            counts = [count for count in wanted if policy in found[count]]
             shares = [found[count][policy].final for count in counts]
-            label = policy.replace("`", "")
-            right.plot(counts, shares, ".-", color=colors[policy], label=label)
+            style = ".-" if alone == policy else ".--"
+            right.plot(counts, shares, style, color=color, label=policy.replace("`", ""))
     for (title, _), points in curves.items():
         left.plot(
             [point["passes"] / 1e6 for point in points],

@@ -210,11 +210,11 @@ def program_or_dataset(datasets: "Datasets", name: str) -> str:
     return uri
 
 
-def check_outputs(inputs: Iterable[str | Path], outputs: Iterable[Path]) -> None:
+def check_outputs(inputs: Iterable[Path | None], outputs: Iterable[Path]) -> None:
     """Checks that files can be written, and that none takes the place of a program.
 
     Args:
-        inputs: The names of programs, which may be those of files.
+        inputs: The files of programs, see :func:`program_file`; None for other programs.
         outputs: The files to write.
 
     Raises:
@@ -222,7 +222,7 @@ def check_outputs(inputs: Iterable[str | Path], outputs: Iterable[Path]) -> None
         typer.BadParameter: If an output is a program, is standard output, or has the path of
             another one.
     """
-    taken = {os.path.realpath(Path(each).expanduser()) for each in inputs}
+    taken = {os.path.realpath(each) for each in inputs if each is not None}
     for path in outputs:
         if str(path) == "-":
             raise typer.BadParameter("Files are not written to standard output: name one.")

@@ -16,6 +16,7 @@ from compiler_gym.cli.options import (
     check_outputs,
     complete_program,
     opened_env,
+    program_file,
     program_uri,
 )
 from compiler_gym.util.shell_format import plural
@@ -63,7 +64,7 @@ def replay(
         raise typer.BadParameter("Name a CSV file of states; or --program, and passes to play.")
     _check_suffix(write)
     if write is not None:
-        check_outputs([program or ""], [write])
+        check_outputs([None if program is None else program_file(program)], [write])
     with opened_env(env, service, reward_space=reward) as opened:
         if program is None:
             wanted = list(CompilerEnvStateReader.read_paths(states))

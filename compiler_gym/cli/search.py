@@ -27,11 +27,19 @@ from compiler_gym.cli.options import (
     JsonOption,
     check_outputs,
     complete_program,
+    program_file,
     program_uri,
 )
 from compiler_gym.cli.pool_options import RayOption
-from compiler_gym.cli.search_state import COSTS, FEWEST_TRIES, NO_OPT, Budget, Game
-from compiler_gym.cli.sequence_search import play, reporting, search_on_nodes, stem_of
+from compiler_gym.cli.search_state import (
+    COSTS,
+    FEWEST_TRIES,
+    NO_OPT,
+    Budget,
+    Game,
+    unoptimised_beside,
+)
+from compiler_gym.cli.sequence_search import bitcode_of, play, reporting, search_on_nodes
 from compiler_gym.util.filesystem import atomic_file_write
 from compiler_gym.util.interrupts import INTERRUPTED
 
@@ -123,9 +131,9 @@ def search(
     names = [game.name for game in games]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise typer.BadParameter(f"There are several programs called {', '.join(twice)}.")
-    stems = (output_folder / stem_of(game) for game in games)
-    results = (Path(f"{stem}{end}") for stem in stems for end in (".input.bc", ".bc"))
-    check_outputs(programs or (), [*results, output_folder / _COMMANDS])
+    results = [bitcode_of(game, output_folder) for game in games]
+    outputs = [*results, *map(unoptimised_beside, results), output_folder / _COMMANDS]
+    check_outputs(map(program_file, programs or ()), outputs)
     if ray is not None:
         finished = _run_on_nodes(games, ray, budget, seed, output_folder)
     else:

@@ -129,4 +129,9 @@ class Game:
     @property
     def unoptimised(self) -> Path | None:
         """The file of the unoptimised program, once written."""
-        return self.bitcode and self.bitcode.with_suffix(".input.bc")
+        return self.bitcode and unoptimised_beside(self.bitcode)
+
+
+def unoptimised_beside(bitcode: Path) -> Path:
+    """Returns the file of a program before the passes, beside that of the result."""
+    return bitcode.with_suffix(".input.bc")

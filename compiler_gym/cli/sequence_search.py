@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from compiler_gym.cli.failures import reason_for
 from compiler_gym.cli.pool_options import PoolProgress, command_pool
-from compiler_gym.cli.search_state import COSTS, NO_OPT, Budget, Game
+from compiler_gym.cli.search_state import COSTS, NO_OPT, Budget, Game, unoptimised_beside
 from compiler_gym.errors import EnvironmentNotSupported, ServiceError
 from compiler_gym.util.registration import make
 from compiler_gym.util.sequence_reducer import reductions
@@ -158,9 +158,9 @@ def write(env: "LlvmEnv", game: Game, folder: Path) -> None:
     """Compiles with the best sequence once more, and writes the files."""
     game.state = "proving"
     folder.mkdir(parents=True, exist_ok=True)
-    bitcode = folder / f"{stem_of(game)}.bc"
+    bitcode = bitcode_of(game, folder)
     env.reset()
-    env.write_bitcode(bitcode.with_suffix(".input.bc"))
+    env.write_bitcode(unoptimised_beside(bitcode))
     env.multistep(game.actions)
     for name, (observation, _) in COSTS.items():
         with _copy_to_measure(env, game, name) as copy:
@@ -169,9 +169,10 @@ def write(env: "LlvmEnv", game: Game, folder: Path) -> None:
     game.bitcode = env.write_bitcode(bitcode)
 
 
-def stem_of(game: Game) -> str:
-    """Returns the stem of the names of a program's files."""
-    return _FILE_NAME.sub("-", game.name.removesuffix(".bc")).strip("-")
+def bitcode_of(game: Game, folder: Path) -> Path:
+    """Returns the file of a program's result."""
+    stem = _FILE_NAME.sub("-", game.name.removesuffix(".bc")).strip("-")
+    return folder / f"{stem}.bc"
 
 
 def prove(game: Game) -> None:
@@ -304,7 +305,7 @@ def search_on_nodes(
 
 def _write_files(game: Game, folder: Path, before: bytes, after: bytes) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    game.bitcode = folder / f"{stem_of(game)}.bc"
+    game.bitcode = bitcode_of(game, folder)
     game.bitcode.write_bytes(after)
     assert game.unoptimised is not None
     game.unoptimised.write_bytes(before)

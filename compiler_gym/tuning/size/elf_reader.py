@@ -8,8 +8,8 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
-# The numbers of the architectures i386 and x86-64.
-X86 = (3, 62)
+# Machines.
+X86, ARM, AARCH64 = (3, 62), 40, 183  # i386 and x86-64 are X86.
 # Types of sections.
 SYMBOLS, STRINGS, WITH_ADDENDS, NO_BITS, WITHOUT_ADDENDS = 2, 3, 4, 8, 9
 DYNAMIC_SYMBOLS, GROUP = 11, 17
@@ -62,8 +62,8 @@ def byte_order(data: bytes) -> str:
     return "<" if data[5] == 1 else ">"
 
 
-def machine(data: bytes) -> int:
-    """Returns the number of the architecture of a file."""
+def machine_of(data: bytes) -> int:
+    """Returns the machine of a file."""
     (number,) = struct.unpack_from(byte_order(data) + "H", data, 18)
     return number
 

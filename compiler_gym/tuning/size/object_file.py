@@ -37,7 +37,7 @@ from compiler_gym.tuning.size.elf_reader import (
     Section,
     Symbol,
     byte_order,
-    machine,
+    machine_of,
     read_sections,
     read_symbols,
     relocation_targets,
@@ -180,7 +180,7 @@ def _read(data: bytes) -> ObjectFile:
             if each.binding == WEAK and each.section and each.visibility in (DEFAULT, PROTECTED)
         ),
         outlined=outlined_bytes(data, sections, symbols, functions),
-        is_x86=machine(data) in X86,
+        is_x86=machine_of(data) in X86,
     )
 
 

@@ -8,9 +8,10 @@ only move code.
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
-from struct import unpack_from
 
 from compiler_gym.tuning.size.elf_reader import (
+    AARCH64,
+    ARM,
     EXECUTABLE,
     WITH_ADDENDS,
     WITHOUT_ADDENDS,
@@ -18,15 +19,13 @@ from compiler_gym.tuning.size.elf_reader import (
     Section,
     Symbol,
     byte_order,
+    machine_of,
     relocation_entries,
     symbol_of,
 )
 
 OUTLINED = "OUTLINED_FUNCTION_"
 """How the names of outlined code begin. Numbers follow, which mean other code in other files."""
-
-_ARM, _AARCH64 = 40, 183  # Machines of ELF.
-_MACHINE = 18  # The position in a file.
 
 
 def outlined_bytes(
@@ -94,10 +93,10 @@ def _branches(data: bytes, sections: list[Section]) -> Iterator[tuple[Place, Pla
 
     Other bytes may look like a branch. That they look like one to outlined code is unlikely.
     """
-    (machine,) = unpack_from(byte_order(data) + "H", data, _MACHINE)
-    if machine not in (_ARM, _AARCH64) or byte_order(data) != "<":
+    machine = machine_of(data)
+    if machine not in (ARM, AARCH64) or byte_order(data) != "<":
         return
-    targets = _thumb_branches if machine == _ARM else _aarch64_branches
+    targets = _thumb_branches if machine == ARM else _aarch64_branches
     for number, section in enumerate(sections):
         if section.flags & EXECUTABLE:
             code = data[section.offset : section.offset + section.size]

@@ -9,8 +9,8 @@ trials      The name of the trials, the hash of their content
 program     The URI of the program
 clang       The version of the compiler
 baseline    Bytes of ``code`` and all ``loaded`` bytes of ``clang -Oz``
-functions   By function: bytes of its code, and of its entry in ``.eh_frame``, with an adjustment
-            that has no effect
+functions   By function: bytes of its code with what LLVM outlines from it, and of its entry in
+            ``.eh_frame``, with an adjustment that has no effect
 start       By function: its features before any pass
 end         By function: its features before machine code is generated
 calls       By called function: the features of its calls
@@ -40,10 +40,12 @@ from compiler_gym.tuning.size.compilation import NO_CHANGE, Change
 from compiler_gym.tuning.size.evaluator import Budget, Evaluation, Evaluator
 from compiler_gym.tuning.size.inlining import Inlining, list_call_sites
 from compiler_gym.tuning.size.moves import groups_of, list_functions, moved
+from compiler_gym.tuning.size.objective import Objective
 from compiler_gym.tuning.size.one_run import one_run_options
+from compiler_gym.tuning.size.outlined import OUTLINED
 from compiler_gym.util.commands import run_command
 
-_FORMAT = 1
+_FORMAT = 2
 _LIST_SECONDS = 600
 # The name of no pass.
 _NO_PASS = "nothing"
@@ -51,7 +53,8 @@ _NO_PASS = "nothing"
 # -enable-pre=0 is not among them: it cannot be set for single functions, see FunctionSettings.
 START = (
     "-indvars-widen-indvars=0", "licm", "gvn", "instsimplify", "-scev-cheap-expansion-budget=1",
-    "reassociate", "slp-vectorizer",
+    "reassociate", "slp-vectorizer", "indvars", "-phi-node-folding-threshold=1",
+    "-two-entry-phi-node-folding-threshold=1", "-max-speculation-depth=1",
 )  # fmt: skip
 """Adjustments of functions before any pass."""
 
@@ -59,7 +62,7 @@ END = (
     "frame-pointer=all", "machinelicm+early-machinelicm", "-aggressive-machine-cse",
     "x86-execution-domain-fix", "block-placement", "partially-inline-libcalls", "machine-sink",
     "machine-cse", "shrink-wrap", "post-RA-sched", "consthoist", "-enable-misched=0",
-    "-regalloc-csr-first-time-cost=16384",
+    "-regalloc-csr-first-time-cost=16384", "-grow-region-complexity-budget=0",
 )  # fmt: skip
 """Adjustments of functions before machine code is generated."""
 
@@ -69,7 +72,9 @@ WHOLE = ("-disable-lsr", "-lsr-drop-solution")
 _X86_ALONE = ("frame-pointer=all", "x86-execution-domain-fix", "partially-inline-libcalls")
 _OTHERS_ALONE = (
     "reassociate", "slp-vectorizer", "shrink-wrap", "post-RA-sched", "consthoist",
-    "-enable-misched=0", "-regalloc-csr-first-time-cost=16384",
+    "-enable-misched=0", "-regalloc-csr-first-time-cost=16384", "indvars",
+    "-phi-node-folding-threshold=1", "-two-entry-phi-node-folding-threshold=1",
+    "-max-speculation-depth=1", "-grow-region-complexity-budget=0",
 )  # fmt: skip
 
 
@@ -212,9 +217,16 @@ def listed_features(evaluator: Evaluator) -> dict[str, dict[str, dict[str, float
 
 
 def _sizes(evaluation: Evaluation) -> dict[str, list[int]]:
-    """Returns the bytes of code and of unwinding of each function."""
+    """Returns the bytes of code and of unwinding of each function.
+
+    Code that LLVM outlines is part of the functions that enter it.
+    """
     found = evaluation.object
-    return {name: [size, found.unwinding.get(name, 0)] for name, size in found.functions.items()}
+    return {
+        name: [size, found.unwinding.get(name, 0)]
+        for name, size in Objective.TEXT.with_unwinding(found).items()
+        if not name.startswith(OUTLINED)
+    }
 
 
 def rows_of_one_run(folders: Sequence[Path]) -> list[Row]:

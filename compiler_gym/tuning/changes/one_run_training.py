@@ -156,13 +156,11 @@ def _of_functions(rows: Sequence[Row], point: str, text: str, is_whole: bool = F
         if found is None:
             continue
         total = max(sum(size for size, _ in before.values()), 1)
-        elsewhere = _saved_elsewhere(row, point, found)
         for name, known in row[point].items():
             size = before.get(name, (0, 0))[0]
             if size == 0:
                 continue
             bytes_ = _saved(before[name], found.get(name, before[name]))
-            bytes_ += elsewhere * size / total
             features.append(known)
             saved.append(bytes_)
             gains.append(np.clip(bytes_ / size, -_CLIP, _CLIP))
@@ -171,16 +169,6 @@ def _of_functions(rows: Sequence[Row], point: str, text: str, is_whole: bool = F
             programs.append(index)
     arrays = np.array(gains), np.array(saved), np.array(weights)
     return Samples(features, *arrays, groups, programs if is_whole else ())
-
-
-def _saved_elsewhere(row: Row, point: str, found: Mapping[str, Sequence[int]]) -> float:
-    """Returns the bytes that an adjustment of all functions saves in others: those that LLVM made.
-
-    These are the copies that the machine outliner makes of what functions have in common.
-    """
-    before = row["functions"]
-    others = [name for name in found if name not in row[point]]
-    return sum(_saved(before.get(name, (0, 0)), found[name]) for name in others)
 
 
 def _of_calls(rows: Sequence[Row], inline: bool) -> Samples:

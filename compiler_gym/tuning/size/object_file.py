@@ -44,7 +44,7 @@ from compiler_gym.tuning.size.elf_reader import (
     section_names,
     text_at,
 )
-from compiler_gym.tuning.size.outlined import outlined_bytes
+from compiler_gym.tuning.size.outlined import OUTLINED, outlined_bytes
 from compiler_gym.util import llvm_tools
 from compiler_gym.util.commands import CommandError, run_command
 from compiler_gym.util.started_programs import run_started
@@ -430,8 +430,8 @@ def _fields(line: str) -> list[str]:
 
 # A comparison of two object files, function by function.
 
-_OUTLINED = re.compile(r"OUTLINED_FUNCTION_\w+")
-_ALL_OUTLINED = "OUTLINED_FUNCTION_…"
+_OUTLINED = re.compile(rf"{OUTLINED}\w+")
+_ALL_OUTLINED = f"{OUTLINED}…"
 _DEMANGLE_SECONDS = 60
 
 

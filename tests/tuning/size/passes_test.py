@@ -11,6 +11,7 @@ from compiler_gym.tuning.size.compilation import Change, Compilation, is_setting
 from compiler_gym.tuning.size.evaluator import Budget, Evaluator
 from compiler_gym.tuning.size.moves import list_functions
 from compiler_gym.tuning.size.object_file import read_object
+from compiler_gym.tuning.size.one_run import MODELS
 from compiler_gym.tuning.size.ranking import function_adjustments
 from compiler_gym.util import llvm_tools
 
@@ -168,7 +169,14 @@ def test_the_code_generator_leaves_passes_out_too(compilation, begin):
         assert skipped.object.functions[name] == plain.object.functions[name]
 
 
-_SETTINGS = [*filter(is_setting, function_adjustments())]
+def _of_one_run() -> set[str]:
+    """The decisions about single functions of the models for one run of clang."""
+    models = [json.loads(path.read_text(encoding="utf-8")) for path in MODELS.glob("*.json")]
+    kinds = (model[kind]["choices"] for model in models for kind in ("start", "end"))
+    return {choice["text"] for choices in kinds for choice in choices}
+
+
+_SETTINGS = sorted({*filter(is_setting, {*function_adjustments(), *_of_one_run()})})
 
 
 @pytest.fixture(scope="module")

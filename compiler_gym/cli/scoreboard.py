@@ -264,13 +264,25 @@ def _tables(
                     **{str(at): _percent(each.saved[baseline][at].value) for at in budgets},
                     "margin\nof 95 %": _margin(each.saved[baseline][last]),
                     "tries": f"{each.tries:.0f}",
-                    "seconds": f"{each.seconds:.1f}",
                 }
                 for each in found
             ],
         )
         for baseline, description in BASELINES.items()
     ]
+    tables.append(
+        (
+            "Seconds for a program, by tries",
+            [
+                {
+                    "method": each.method,
+                    **{str(at): _seconds(each.pace[at]) for at in budgets},
+                    "all": f"{each.seconds:.1f}",
+                }
+                for each in found
+            ],
+        )
+    )
     tables.append(
         (
             f"By set, against opt -Oz, after {plural(last, 'try', 'tries')}",
@@ -307,6 +319,10 @@ def _saved_in(standing: "Standing", name: str, tries: int) -> float | None:
 
 def _percent(share: float | None) -> str:
     return "" if share is None else f"{100 * share:.2f}%"
+
+
+def _seconds(seconds: float | None) -> str:
+    return "" if seconds is None else f"{seconds:.2f}"
 
 
 def _margin(mean: "Mean | None") -> str:

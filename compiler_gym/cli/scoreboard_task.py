@@ -108,9 +108,9 @@ class Attempt:
         Returns:
             A row of the table: the attributes; IR instructions ``O0``, ``Oz``, ``marked_Oz`` and
             ``best``; bytes of code ``code`` and ``code_Oz``, None if there is no code; the
-            ``curve``, which has tries, seconds and instructions of each improvement; ``tries``,
-            ``seconds``, ``commandline``; and ``opt``, which is "identical" if ``opt`` has made the
-            same bytes.
+            ``curve``, which has tries, seconds and instructions of each improvement; the ``pace``,
+            which has tries and seconds; ``tries``, ``seconds``, ``commandline``; and ``opt``, which
+            is "identical" if ``opt`` has made the same bytes.
 
         Raises:
             ServiceError: If the program cannot be compiled.
@@ -143,6 +143,7 @@ class Attempt:
             "code": code.get("best"),
             "code_Oz": code.get("Oz"),
             "curve": game.curve,
+            "pace": game.pace,
             "tries": game.tries,
             "seconds": round(seconds, 3),
             "commandline": game.commandline,
@@ -165,8 +166,7 @@ def play_policy(env: LlvmEnv, game: Game, policy: Policy) -> None:
     for cost in levels.values():
         _note(game, began, cost)
     choice = policy.play(env, levels)
-    game.tries += (1 if policy.network else len(policy.sequences)) - 1
-    _note(game, began, choice.cost)
+    _note(game, began, choice.cost, 1 if policy.network else len(policy.sequences))
     env.reset(action_space=LEVEL_SPACE if choice.sequence in levels else PASS_SPACE)
     game.actions = [env.action_space[name] for name in choice.sequence]
 
@@ -200,13 +200,13 @@ def play_sequences(
     env.reset(action_space=best)
 
 
-def _note(game: Game, began: float, cost: int | None) -> bool:
-    """Counts a try. Returns whether it is the best so far."""
-    game.tries += 1
+def _note(game: Game, began: float, cost: int | None, tries: int = 1) -> bool:
+    """Counts tries and the lowest cost of them. Returns whether it is the best so far."""
+    seconds = game.count_try(began, tries)
     costs = game.costs[_GOAL]
     best = costs.setdefault("best", costs["O0"])
     if cost is None or cost >= best:
         return False
     costs["best"] = cost
-    game.curve.append((game.tries, round(time.monotonic() - began, 3), cost))
+    game.curve.append((game.tries, seconds, cost))
     return True

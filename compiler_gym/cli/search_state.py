@@ -21,6 +21,9 @@ FEWEST_TRIES = 5
 # The time or tries for removing passes without effect, as a share of those of the search.
 _SHARE_OF_SHORTENING = 0.2
 
+# Times are kept for numbers of tries with so many digits before zeros: 99, 100, 110 and 1,200.
+_DIGITS_OF_PACE = 2
+
 
 @dataclass(frozen=True)
 class Budget:
@@ -83,6 +86,8 @@ class Game:
             others, those are left out that the compiler cannot measure.
         tries: The number of evaluated sequences.
         curve: For each improvement, the tries and seconds until then, and the cost.
+        pace: The tries and seconds until then, for numbers of tries of at most two digits before
+            zeros.
         actions: The best sequence.
         commandline: The command line of ``opt`` that does the same.
         bitcode: The file of the optimised program, once written.
@@ -97,11 +102,28 @@ class Game:
     costs: dict[str, dict[str, int]] = field(default_factory=lambda: {name: {} for name in COSTS})
     tries: int = 0
     curve: list[tuple[int, float, int]] = field(default_factory=list)
+    pace: list[tuple[int, float]] = field(default_factory=list)
     actions: list[int] = field(default_factory=list)
     commandline: str = ""
     bitcode: Path | None = None
     proof: str = ""
     error: str = ""
+
+    def count_try(self, began: float, sequences: int = 1) -> float:
+        """Counts evaluated sequences.
+
+        Args:
+            began: The time of the beginning, by the monotonic clock.
+            sequences: Their number.
+
+        Returns:
+            The seconds since the beginning.
+        """
+        self.tries += sequences
+        seconds = round(time.monotonic() - began, 3)
+        if len(str(self.tries).rstrip("0")) <= _DIGITS_OF_PACE:
+            self.pace.append((self.tries, seconds))
+        return seconds
 
     def fail(self, reason: str) -> None:
         """Notes why the search failed. What was found before is kept."""

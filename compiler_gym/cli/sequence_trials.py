@@ -194,13 +194,13 @@ class SequenceSearch:
         """Evaluates a sequence, and keeps it if it is as good as the best."""
         game = self._game
         cost = trials.cost(actions)
-        game.tries += 1
+        seconds = game.count_try(began)
         if cost is None or trials.best is None or cost > trials.best:
             return
         trials.keep(actions, cost)
         costs = game.costs[game.goal]
         if cost < costs["best"]:
-            game.curve.append((game.tries, round(time.monotonic() - began, 3), cost))
+            game.curve.append((game.tries, seconds, cost))
         if cost < costs["best"] or (trials is self.best and cost == costs["best"]):
             self.best, costs["best"], game.actions = trials, cost, actions
             game.commandline = trials.space.to_string(actions)

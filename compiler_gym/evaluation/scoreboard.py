@@ -35,6 +35,20 @@ def cost_after(row: Row, tries: int) -> int:
     return min([row["O0"], *costs])
 
 
+def seconds_after(row: Row, tries: int) -> float | None:
+    """Returns the seconds of the first tries of a row, without the levels that it is compared with.
+
+    Args:
+        row: A row of a scoreboard.
+        tries: The number of tries. It is rounded down to two digits.
+
+    Returns:
+        The seconds; None for a row of an earlier version, which has no times.
+    """
+    times: list[float] = [seconds for at, seconds in row.get("pace", ()) if at <= tries]
+    return times[-1] if times else None
+
+
 @dataclass(frozen=True)
 class Mean:
     """A mean over sets of the mean over the programs of each.
@@ -81,6 +95,8 @@ class Standing:
         larger: The number of programs that end above ``-Oz``.
         tries: The mean number of tries.
         seconds: The mean time for a program.
+        pace: For each number of tries, the mean time for a program until then; None if a row has
+            no times.
         code: The share of code saved against ``clang -Oz``, for the result with the fewest
             instructions. It is of the programs that have code; None if none has.
         saved: For each baseline and number of tries, the share of instructions saved.
@@ -93,6 +109,7 @@ class Standing:
     larger: int
     tries: float
     seconds: float
+    pace: Mapping[int, float | None]
     code: Mean | None
     saved: Mapping[str, Mapping[int, Mean]]
     sets: Mapping[str, Mapping[str, Mapping[int, float]]]
@@ -145,6 +162,7 @@ def _standing(method: str, rows: list[Row], left_out: int, budgets: Sequence[int
         larger=sum(row["best"] > row["Oz"] for row in rows),
         tries=float(np.mean([row["tries"] for row in rows])),
         seconds=float(np.mean([row["seconds"] for row in rows])),
+        pace={tries: _mean_seconds(rows, tries) for tries in budgets},
         code=Mean.of(filter(None, code)) if any(code) else None,
         saved={
             baseline: {
@@ -161,3 +179,8 @@ def _standing(method: str, rows: list[Row], left_out: int, budgets: Sequence[int
             for name, of_baselines in by_set.items()
         },
     )
+
+
+def _mean_seconds(rows: Sequence[Row], tries: int) -> float | None:
+    times = [seconds for row in rows if (seconds := seconds_after(row, tries)) is not None]
+    return float(np.mean(times)) if len(times) == len(rows) else None

@@ -5,7 +5,8 @@ import math
 
 import pytest
 
-from compiler_gym.evaluation.scoreboard import Mean, cost_after, standings
+from compiler_gym.cli.search_state import Game
+from compiler_gym.evaluation.scoreboard import Mean, cost_after, seconds_after, standings
 
 SOURCE = """
 static int twice(int x) { int all[4] = {x, x, 1, 1}; return all[0] + all[1]; }
@@ -42,12 +43,15 @@ def rows_in(environment):
 def test_methods_are_compared_and_rows_are_kept(run, environment, sets):
     words = ("--method", "theirs.txt", "--tries", "1,2,6", "--jobs", "1")
     first = run("scoreboard", *sets, *words)
+    assert "Seconds for a program, by tries" in first.stdout
     assert "IR instructions saved against opt -Oz, by tries, mean of 2 sets" in first.stdout
     assert "Warning" not in first.stderr
     rows = rows_in(environment)
     assert [row["set"] for row in rows] == ["one", "one", "two"]
     for row in rows:
         assert row["opt"] == "identical" and row["tries"] == 2
+        assert [at for at, _ in row["pace"]] == [1, 2]
+        assert 0 < seconds_after(row, 1) <= seconds_after(row, 6) <= row["seconds"]
         assert cost_after(row, 0) == row["O0"] > cost_after(row, 1)
         assert cost_after(row, 2) == row["best"] <= row["Oz"]
     done = run("scoreboard", *sets, *words, "--method", "search", "--method", "pieces", "--json")
@@ -55,7 +59,7 @@ def test_methods_are_compared_and_rows_are_kept(run, environment, sets):
     found = {each["method"]: each for each in json.loads(done.stdout)["standings"]}
     assert {*found} == {"theirs", "search", "pieces"}
     for row in rows_in(environment):
-        assert row["opt"] == "identical"
+        assert row["opt"] == "identical" and row["pace"][-1][0] == row["tries"]
         if row["method"] != "theirs":
             assert row["best"] <= min(row["Oz"], row["marked_Oz"])
     assert all(each["programs"] == 3 and not each["left_out"] for each in found.values())
@@ -126,6 +130,26 @@ def test_means_are_of_sets():
     assert first.saved["marked_Oz"][1].value == pytest.approx(1 - 90 / 80)
     assert first.saved["Oz"][3].margin is None
     assert first.code.value == pytest.approx(0.25)
+
+
+def test_seconds_are_those_of_the_tries_until_then():
+    times = [(1, 0.1), (3, 0.4)]
+    rows = [row_of(pace=times), row_of(pace=[(1, 0.3), (3, 0.6)])]
+    assert [seconds_after(rows[0], tries) for tries in (0, 1, 2, 9)] == [None, 0.1, 0.1, 0.4]
+    (found,) = standings(rows, [1, 3])
+    assert found.pace == {1: pytest.approx(0.2), 3: pytest.approx(0.5)}
+    # Earlier versions have written no times.
+    (found,) = standings([*rows, row_of()], [1])
+    assert found.pace == {1: None}
+
+
+def test_times_are_kept_for_round_numbers_of_tries():
+    game = Game("a.c")
+    for _ in range(1234):
+        game.count_try(0.0)
+    kept = [at for at, _ in game.pace]
+    assert kept[:100] == [*range(1, 101)]
+    assert kept[100:] == [*range(110, 1000, 10), 1000, 1100, 1200]
 
 
 def test_code_is_of_programs_that_have_it():

@@ -199,6 +199,7 @@ def _run(env: LlvmEnv, known: KnownStates, setting: Setting) -> None:
     """Trains and judges, unless the results are there."""
     progress, table = Console(stderr=True), setting.folder / TABLE
     learnt = programs_by_package(env, "train", setting.training, _LARGEST_TRAINING)
+    setting = setting._replace(training=len(learnt))  # There may be fewer.
     held_out = programs_by_package(env, "validation", setting.files, _LARGEST_JUDGED)
     programs = programs_by_package(env, setting.part, setting.files, _LARGEST_JUDGED)
     sizes = read_sizes(table) or sizes_of(env, setting.part, programs)

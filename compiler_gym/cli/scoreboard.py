@@ -136,7 +136,7 @@ def scoreboard(
             add_rows(pool, jobs_of_programs(), path, KEY, watch)
         except KeyboardInterrupt:
             is_interrupted = True
-    rows = [row for row in rows_of(path) if row[KEY] in known]
+    rows = [row for row in rows_of(path, KEY) if row[KEY] in known]
     for row in rows:
         if "error" in row:
             failures.reasons[row["program"]] = row["error"]

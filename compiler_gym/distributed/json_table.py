@@ -13,17 +13,33 @@ from compiler_gym.util.filesystem import atomic_file_write, locked_folder
 Row = dict[str, Any]
 
 
-def rows_of(path: Path) -> Iterator[Row]:
+def rows_of(path: Path, key: str) -> Iterator[Row]:
     """Yields the rows of a table, also those of tasks that failed, which have ``error``.
+
+    Args:
+        path: The file of the table.
+        key: See :func:`add_rows`.
 
     Raises:
         OSError: If there is no table.
-        ValueError: If a line other than the last is not JSON.
+        ValueError: If a line other than the last is no row.
     """
-    with path.open(encoding="utf-8") as file:
-        for line in file:
-            if line.endswith("\n"):  # A partial last line means that the write was interrupted.
-                yield json.loads(line)
+    with path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            if line.endswith(b"\n"):  # A partial last line means that the write was interrupted.
+                yield _row_in(line, key, f"line {number} of {path}")
+
+
+def _row_in(line: bytes, key: str, place: str) -> Row:
+    try:
+        row: Row = json.loads(line)
+        row[key]
+    except (ValueError, LookupError, TypeError) as error:
+        raise ValueError(
+            f"expected a row with {key!r} in {place}: {error}; remove the line, and repeat the "
+            "command that made the table"
+        ) from error
+    return row
 
 
 def add_rows(
@@ -48,9 +64,10 @@ def add_rows(
     Raises:
         BlockingIOError: If another process writes to the folder.
         PoolError: If there are no workers.
+        ValueError: If a line of the table other than the last is no row.
     """
     with locked_folder(path.parent):
-        missing = new_jobs(jobs, {row[key] for row in _kept_rows(path)}, watch)
+        missing = new_jobs(jobs, {row[key] for row in _kept_rows(path, key)}, watch)
         with path.open("a", encoding="utf-8") as file, closing(pool.run(missing)) as outcomes:
             for outcome in outcomes:
                 file.write(_line(_row(outcome, key)))
@@ -58,11 +75,11 @@ def add_rows(
                 watch(outcome)
 
 
-def _kept_rows(path: Path) -> list[Row]:
+def _kept_rows(path: Path, key: str) -> list[Row]:
     """Removes failures, and a last line that was not written to its end. Returns what stays."""
     if not path.exists():
         return []
-    rows = [row for row in rows_of(path) if "error" not in row]
+    rows = [row for row in rows_of(path, key) if "error" not in row]
     with atomic_file_write(path, fileobj=True, mode="w") as file:
         file.writelines(map(_line, rows))
     return rows

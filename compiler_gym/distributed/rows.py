@@ -95,12 +95,26 @@ def files_of(folder: Path) -> list[Path]:
     return sorted(folder.glob("episodes-*.parquet"))
 
 
+def _opened(path: Path) -> Any:
+    """Opens a file of a table, as a ``pyarrow.parquet.ParquetFile``.
+
+    Raises:
+        ValueError: If it is damaged.
+    """
+    try:
+        return require("pyarrow.parquet").ParquetFile(path)
+    except require("pyarrow").ArrowInvalid as error:
+        raise ValueError(
+            f"expected a Parquet file of `compiler-gym record`, got {path}: {error} "
+            "Remove the file, and repeat the command that recorded it"
+        ) from error
+
+
 def recorded_episodes(folder: Path) -> set[str]:
     """Returns the names of the episodes that a table has."""
-    parquet = require("pyarrow.parquet")
     names: set[str] = set()
     for path in files_of(folder):
-        names.update(parquet.read_table(path, columns=["episode"])["episode"].to_pylist())
+        names.update(_opened(path).read(columns=["episode"])["episode"].to_pylist())
     return names
 
 
@@ -113,19 +127,19 @@ def read_table(folder: Path) -> Any:
     Raises:
         FileNotFoundError: If there is none.
     """
-    pa, parquet = require("pyarrow"), require("pyarrow.parquet")
+    pa = require("pyarrow")
     files = files_of(folder)
     if not files:
         raise FileNotFoundError(f"expected files episodes-*.parquet in {folder}, found none")
-    return pa.concat_tables([parquet.read_table(path) for path in files]).sort_by("episode")
+    return pa.concat_tables([_opened(path).read() for path in files]).sort_by("episode")
 
 
 def count_rows(folder: Path) -> tuple[int, int]:
     """Returns the numbers of episodes and of actions in a table; it is read file by file."""
-    compute, parquet = require("pyarrow.compute"), require("pyarrow.parquet")
+    compute = require("pyarrow.compute")
     episodes = steps = 0
     for path in files_of(folder):
-        actions = parquet.read_table(path, columns=["actions"])["actions"]
+        actions = _opened(path).read(columns=["actions"])["actions"]
         episodes += len(actions)
         steps += compute.sum(compute.list_value_length(actions)).as_py() or 0
     return episodes, steps
@@ -184,7 +198,7 @@ class RowWriter:
         files = files_of(folder)
         self._next = int(files[-1].stem.rpartition("-")[2]) + 1 if files else 0
         if files:
-            _check_schema(require("pyarrow.parquet").read_schema(files[-1]), schema, folder)
+            _check_schema(_opened(files[-1]).schema_arrow, schema, folder)
 
     def __enter__(self) -> Self:
         return self
@@ -262,9 +276,8 @@ def trajectory_of(row: Mapping[str, Any]) -> Trajectory:
 
 def trajectories(folder: Path) -> Iterator[Trajectory]:
     """Yields the episodes of a table that could be played, file by file."""
-    parquet = require("pyarrow.parquet")
     for path in files_of(folder):
-        for batch in parquet.ParquetFile(path).iter_batches():
+        for batch in _opened(path).iter_batches():
             for row in batch.to_pylist():
                 if row["error"] is None:
                     yield trajectory_of(row)

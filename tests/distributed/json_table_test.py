@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 from compiler_gym.distributed import Job
 from compiler_gym.distributed.json_table import add_rows, rows_of
 from compiler_gym.distributed.threads import thread_pool
@@ -36,7 +38,7 @@ def test_failed_rows_are_tried_again(tmp_path):
         jobs = [Job(Row(program, str(tmp_path / program))) for program in programs]
         with thread_pool(1) as pool:
             add_rows(pool, jobs, path, "task")
-        return [*rows_of(path)]
+        return [*rows_of(path, "task")]
 
     (failed,) = add("a")
     assert failed == {"task": "a", "program": "a", "error": "ValueError: the first try"}
@@ -45,3 +47,11 @@ def test_failed_rows_are_tried_again(tmp_path):
     assert add("a") == [{"task": "a", "tries": 2}]
     (kept, _) = add("a", "b")
     assert kept == {"task": "a", "tries": 2}
+
+
+@pytest.mark.parametrize("line", ['{"task": "b"', "5", '{"a": 1}', "\xe4", ""])
+def test_a_line_that_is_no_row_is_named(tmp_path, line):
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(f'{{"task": "a"}}\n{line}\n'.encode("latin-1"))
+    with thread_pool(1) as pool, pytest.raises(ValueError, match=r"line 2 of .*rows\.jsonl"):
+        add_rows(pool, [], path, "task")

@@ -92,6 +92,15 @@ def test_other_columns_are_an_error(tmp_path):
         read_table(tmp_path / "nothing")
 
 
+@pytest.mark.parametrize(
+    "read", [recorded_episodes, count_rows, read_table, lambda folder: [*trajectories(folder)]]
+)
+def test_a_damaged_file_is_named(tmp_path, read):
+    (tmp_path / "episodes-000000.parquet").write_bytes(b"PAR1")
+    with pytest.raises(ValueError, match=r"episodes-000000\.parquet"):
+        read(tmp_path)
+
+
 def test_an_episode_is_named_by_its_content():
     program = Program("benchmark://a/b", b"data", "m", "d")
     names = {

@@ -234,7 +234,7 @@ def rows_of_one_run(folders: Sequence[Path]) -> list[Row]:
 
     Raises:
         OSError: If there is no table.
-        ValueError: If a line other than the last is not JSON.
+        ValueError: If a line other than the last is no row.
     """
     first: dict[str, Row] = {}
     for row in (row for folder in folders for row in rows_of(folder) if "adjustments" in row):

@@ -308,6 +308,7 @@ def _facts(evaluation: Evaluation) -> Row:
 # Tables of trials, see the top of this file.
 
 FILE = "trials.jsonl"
+_KEY = "trials"
 _CARD = "README.md"
 
 
@@ -316,9 +317,9 @@ def rows_of(folder: Path) -> Iterator[Row]:
 
     Raises:
         OSError: If there is no table.
-        ValueError: If a line other than the last is not JSON.
+        ValueError: If a line other than the last is no row.
     """
-    return (row for row in json_table.rows_of(folder / FILE) if "error" not in row)
+    return (row for row in json_table.rows_of(folder / FILE, _KEY) if "error" not in row)
 
 
 def record(
@@ -339,7 +340,7 @@ def record(
         BlockingIOError: If another process records to the folder.
         PoolError: If there are no workers.
     """
-    json_table.add_rows(pool, jobs, folder / FILE, "trials", watch)
+    json_table.add_rows(pool, jobs, folder / FILE, _KEY, watch)
 
 
 def trials_in(row: Mapping[str, Any]) -> int:

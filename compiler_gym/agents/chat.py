@@ -165,6 +165,11 @@ def _reason(bench: Workbench, before: int) -> str:
     return f"{bench.description_of(name)} Here it {change} instructions.{said}"
 
 
+def _check_suffix(path: Path) -> None:
+    if path.suffix not in (".jsonl", ".parquet"):
+        raise ValueError(f"expected a file that ends in .jsonl or .parquet, got {path}")
+
+
 def write(path: Path, found: Iterable[Mapping[str, Any]]) -> int:
     """Writes conversations to a new file: ``.jsonl``, a line for each, or ``.parquet``.
 
@@ -175,17 +180,16 @@ def write(path: Path, found: Iterable[Mapping[str, Any]]) -> int:
         ValueError: If the file has another suffix.
         EnvironmentNotSupported: If the package pyarrow is missing, for ``.parquet``.
     """
+    _check_suffix(path)
     rows = [*found]
     if path.suffix == ".jsonl":
         with atomic_file_write(path, fileobj=True, mode="w") as file:
             for row in rows:
                 file.write(json.dumps(row) + "\n")
-    elif path.suffix == ".parquet":
+    else:
         pa, parquet = require("pyarrow"), require("pyarrow.parquet")
         with atomic_file_write(path) as temporary:
             parquet.write_table(pa.Table.from_pylist(rows), temporary)
-    else:
-        raise ValueError(f"expected a file that ends in .jsonl or .parquet, got {path}")
     return len(rows)
 
 
@@ -208,6 +212,8 @@ def write_recorded(
         EnvironmentNotSupported: If the package pyarrow is missing.
         ValueError: If an episode cannot be played again.
     """
+    for path in paths:
+        _check_suffix(path)
     columns = ["program", "actions", "sizes", "failed_action", "error"]
     rows = read_table(folder).select(columns).to_pylist()
     limits = Limits()

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from compiler_gym.cli.console import print_line
+from compiler_gym.cli.options import check_outputs
 from compiler_gym.util.shell_format import plural
 
 
@@ -46,6 +47,8 @@ def chat(
     """  # noqa: D301
     # Not above: it imports the compiler's environment.
     from compiler_gym.agents.chat import write_recorded
+    from compiler_gym.distributed.rows import files_of
 
+    check_outputs(files_of(recorded), [output])
     count, total = write_recorded(recorded, [output], best, allow_run)
     print_line(f"{output}: {plural(count, 'conversation')} of {plural(total, 'episode')}")

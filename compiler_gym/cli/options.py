@@ -211,15 +211,15 @@ def program_or_dataset(datasets: "Datasets", name: str) -> str:
 
 
 def check_outputs(inputs: Iterable[Path | None], outputs: Iterable[Path]) -> None:
-    """Checks that files can be written, and that none takes the place of a program.
+    """Checks that files can be written, and that none takes the place of an input.
 
     Args:
-        inputs: The files of programs, see :func:`program_file`; None for other programs.
+        inputs: The files that are read; None for programs without one, see :func:`program_file`.
         outputs: The files to write.
 
     Raises:
         OSError: If an output is no ordinary file.
-        typer.BadParameter: If an output is a program, is standard output, or has the path of
+        typer.BadParameter: If an output is an input, is standard output, or has the path of
             another one.
     """
     taken = {os.path.realpath(each) for each in inputs if each is not None}
@@ -229,7 +229,7 @@ def check_outputs(inputs: Iterable[Path | None], outputs: Iterable[Path]) -> Non
         check_replaceable(path)
         if (real := os.path.realpath(path)) in taken:
             raise typer.BadParameter(
-                f"{path} is a program or another output: choose another name for one of them."
+                f"{path} is an input or another output: choose another name for one of them."
             )
         taken.add(real)
 

@@ -63,20 +63,21 @@ def replay(
     if not states:
         raise typer.BadParameter("Name a CSV file of states; or --program, and passes to play.")
     _check_suffix(write)
+    if program is None:
+        files = [*map(Path, states)]
+        wanted = list(CompilerEnvStateReader.read_paths(states))
+        if write is not None and len(wanted) != 1:
+            raise ValueError(
+                f"--write is for one state, and there are {len(wanted)}: give it a file with "
+                "one of them, or --program and its passes"
+            )
+    else:
+        files = []
+        text, uri = ",".join(states), program_uri(program)
+        wanted = [CompilerEnvState(benchmark=uri, commandline=text, walltime=0)]
     if write is not None:
-        check_outputs([None if program is None else program_file(program)], [write])
+        check_outputs([*files, program_file(wanted[0].benchmark)], [write])
     with opened_env(env, service, reward_space=reward) as opened:
-        if program is None:
-            wanted = list(CompilerEnvStateReader.read_paths(states))
-            if write is not None and len(wanted) != 1:
-                raise ValueError(
-                    f"--write is for one state, and there are {len(wanted)}: give it a file with "
-                    "one of them, or --program and its passes"
-                )
-        else:
-            text = ",".join(states)
-            uri = program_uri(program)
-            wanted = [CompilerEnvState(benchmark=uri, commandline=text, walltime=0)]
         results = []
         failures = Failures(len(wanted))
         for number, state in enumerate(wanted, start=1):

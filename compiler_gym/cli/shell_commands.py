@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+import typer
+
 from compiler_gym.cli.console import (
     messages,
     output,
@@ -16,7 +18,13 @@ from compiler_gym.cli.console import (
     working_on,
 )
 from compiler_gym.cli.describe import Part, dataset_row, table_of
-from compiler_gym.cli.options import complete_program, program_name, program_uri
+from compiler_gym.cli.options import (
+    check_outputs,
+    complete_program,
+    program_file,
+    program_name,
+    program_uri,
+)
 from compiler_gym.cli.player import Player
 from compiler_gym.envs.workbench import Step
 from compiler_gym.util.shell_format import plural
@@ -308,6 +316,10 @@ def write(player: Player, words: list[str]) -> None:
     path = Path(_one(words, "the name of one file"))
     if path.suffix not in (".ll", ".bc"):
         raise ValueError(f"The name of the file has to end in .ll or .bc, not {path.name!r}")
+    try:
+        check_outputs([program_file(str(player.env.benchmark))], [path])
+    except typer.BadParameter as error:  # It would end the shell.
+        raise ValueError(str(error)) from error
     player.env.write_ir(path) if path.suffix == ".ll" else player.env.write_bitcode(path)
     print_line(f"Wrote {path}")
 

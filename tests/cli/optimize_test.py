@@ -243,7 +243,7 @@ def test_no_output_takes_the_place_of_a_program_or_another_output(run, environme
         "a.c b.whole.bc -o b.o --whole-program",
     ):
         failed = run("optimize", *words.split(), "--evaluations", "1", code=2).stderr
-        assert "is a program or another output" in failed, words
+        assert "is an input or another output" in failed, words
     failed = run("optimize", "a.c", "-o", "/dev/null", code=1).stderr
     assert "/dev/null is no ordinary file" in failed
     assert "name one" in run("optimize", "a.c", "-o", "-", code=2).stderr

@@ -9,7 +9,10 @@ from tests.processes import descendants, kill_all
 
 def test_the_program_is_written(run, program_c, environment):
     run("shell", program_c, stdin="sroa\nwrite x.ll")
-    assert "phi i32" in (environment / "x.ll").read_text()
+    written = (environment / "x.ll").read_text()
+    assert "phi i32" in written
+    run("shell", "x.ll", stdin="adce\nwrite ./x.ll", code=1)
+    assert (environment / "x.ll").read_text() == written
 
 
 def test_hunks_say_which_function_they_are_of(run):

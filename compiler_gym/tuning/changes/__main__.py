@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from compiler_gym.cli.options import check_outputs
 from compiler_gym.cli.pool_options import RayOption
 from compiler_gym.datasets import Datasets
 from compiler_gym.datasets.selection import breadth_first
@@ -32,6 +33,7 @@ from compiler_gym.tuning.changes.targets import target_named
 from compiler_gym.tuning.changes.training import JudgedRow, judged, read_rows, table_of
 from compiler_gym.tuning.changes.training import train as train_ranking
 from compiler_gym.tuning.changes.trials import (
+    FILE,
     Trials,
     packages_of,
     rows_of,
@@ -172,6 +174,7 @@ def train(
 
     If several tables have the same program, the row of the first counts.
     """
+    check_outputs((table / FILE for table in tables), [output])
     first: dict[str, dict[str, Any]] = {}
     for row in (row for table in tables for row in rows_of(table) if row["changes"]):
         first.setdefault(row["program"], row)
@@ -233,6 +236,7 @@ def train_one_run(
 
     The same rows give the same file.
     """
+    check_outputs((table / FILE for table in tables), [output])
     rows = [*rows_of_one_run(tables)]
     about = f"{len(rows)} programs, {rows[0]['clang']}" if rows else ""
     write_one_run(output, target, model_of_one_run(rows, about, enough))

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from compiler_gym.distributed.recorded_env import DONE, RecordedEnv, observed
-from compiler_gym.distributed.rows import RowWriter, Trajectory, encode, schema_of, trajectories
+from compiler_gym.distributed.recorded_env import DONE, RecordedEnv, observed, read_episodes
+from compiler_gym.distributed.rows import RowWriter, Trajectory, encode, schema_of
 from compiler_gym.util.optional_packages import require
 
 _KEY = "compiler_gym"
@@ -52,10 +52,10 @@ def to_minari(
     minari = require("minari")
     for name in ("h5py", "PIL"):  # Else Minari fails in the middle, and leaves a folder.
         require(name)
-    env = RecordedEnv(folder, observation, action_names)
+    recorded = read_episodes(Path(folder))
+    env = RecordedEnv.of_episodes(recorded, observation, action_names)
     numbers = {name: number for number, name in enumerate(env.action_names)}
-    played = (each for each in trajectories(Path(folder)) if each.actions)
-    episodes = sorted(played, key=lambda each: each.episode)
+    episodes = [each for each in recorded if each.actions]
     buffers = [
         _buffer_of(index, each, env.observation_name, numbers)
         for index, each in enumerate(episodes)

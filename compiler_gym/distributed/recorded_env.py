@@ -15,7 +15,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 from gymnasium import spaces
-from typing_extensions import override
+from typing_extensions import Self, override
 
 from compiler_gym.distributed.rows import Trajectory, files_of, trajectories
 from compiler_gym.errors.nearest_names import unknown_name
@@ -131,8 +131,32 @@ class RecordedEnv(gymnasium.Env[Any, Any]):
         observation: str | None = None,
         action_names: Sequence[str] | None = None,
     ):
-        episodes = [*trajectories(Path(folder))]
-        _check_kind(Path(folder), episodes)
+        self._add_episodes(read_episodes(Path(folder)), observation, action_names)
+
+    @classmethod
+    def of_episodes(
+        cls,
+        episodes: Sequence[Trajectory],
+        observation: str | None = None,
+        action_names: Sequence[str] | None = None,
+    ) -> Self:
+        """Returns an environment of the episodes of :func:`read_episodes`.
+
+        Args:
+            episodes: The episodes.
+            observation: As for a folder.
+            action_names: As for a folder.
+        """
+        env = cls.__new__(cls)
+        env._add_episodes(episodes, observation, action_names)
+        return env
+
+    def _add_episodes(
+        self,
+        episodes: Sequence[Trajectory],
+        observation: str | None,
+        action_names: Sequence[str] | None,
+    ) -> None:
         recorded = sorted({name for each in episodes for name in _actions_of(each)})
         self.action_names = [*(recorded if action_names is None else action_names)]
         numbers = {name: number for number, name in enumerate(self.action_names)}
@@ -141,7 +165,7 @@ class RecordedEnv(gymnasium.Env[Any, Any]):
         self.observation_name = _observation_of(episodes, observation)
         self._first: dict[str, _State] = {}
         shapes: dict[tuple[int, ...], None] = {}
-        for each in sorted(episodes, key=lambda episode: episode.episode):
+        for each in episodes:
             states = _states_of(each, self.observation_name)
             shapes |= dict.fromkeys(state.observation.shape for state in states)
             _add(self._first.setdefault(each.program, states[0]), states, each, numbers)
@@ -248,13 +272,14 @@ def _actions_of(episode: Trajectory) -> list[str]:
     return [*episode.actions, *failed]
 
 
-def _check_kind(folder: Path, episodes: Sequence[Trajectory]) -> None:
-    """Checks that episodes can be played together.
+def read_episodes(folder: Path) -> list[Trajectory]:
+    """Returns the episodes of a table, sorted by their names.
 
     Raises:
         FileNotFoundError: If there is no table.
-        ValueError: If they cannot.
+        ValueError: If they cannot be played together.
     """
+    episodes = sorted(trajectories(folder), key=lambda episode: episode.episode)
     if not episodes:
         if not files_of(folder):
             raise FileNotFoundError(f"expected the table of `compiler-gym record` in {folder}")
@@ -268,6 +293,7 @@ def _check_kind(folder: Path, episodes: Sequence[Trajectory]) -> None:
         raise ValueError(f"expected one program {twice[0]} in {folder}, got several of this name")
     if episodes[0].reward is None:
         raise ValueError(f"expected rewards in {folder}, got none; record with --reward")
+    return episodes
 
 
 def _observation_of(episodes: Sequence[Trajectory], name: str | None) -> str | None:

@@ -105,7 +105,7 @@ def test_failures_of_opt_are_found_and_reduced(hunt, tmp_path, guilty, kind, whe
     folder = tmp_path / "hunt" / "findings" / finding.name
     assert sorted(os.listdir(folder)) == ["README.md", "finding.json", "reduced.ll", "run.sh"]
     text = (folder / "reduced.ll").read_text()
-    assert "victim" in text and "helper" not in text
+    assert "victim" in text and "@helper" not in text
     assert finding.lines == len(text.splitlines()) < 15
     assert run_script(folder) == 0
     assert json.loads((folder / "finding.json").read_text())["passes"] == finding.passes

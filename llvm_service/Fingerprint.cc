@@ -1,7 +1,6 @@
 #include "llvm_service/Fingerprint.h"
 
 #include "llvm/ADT/DenseSet.h"
-#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm_service/IrHash.h"
@@ -334,21 +333,6 @@ uint64_t fingerprintOfUses(const llvm::Module& module,
         uses.visitOperands(instruction);
       }
     }
-  }
-  return hasher.result();
-}
-
-uint64_t fingerprint(const llvm::Module& module) {
-  std::vector<const llvm::Constant*> constants;
-  for (const llvm::Function& function : module) {
-    llvm::append_range(constants, compoundConstants(constantUses(function)));
-  }
-  ir_hash::WordHasher hasher;
-  hasher.add(fingerprintOfFrame(module));
-  hasher.add(fingerprintOfUses(module, {constants}));
-  for (const llvm::Function& function : module) {
-    hasher.add(fingerprintOfHeader(function));
-    hasher.add(fingerprintOfBody(function).exact);
   }
   return hasher.result();
 }

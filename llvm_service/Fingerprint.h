@@ -1,3 +1,11 @@
+// Hashes of the parts of a module. Together they cover everything that its bitcode is made from,
+// the order of use lists included: it is in the bitcode because passes depend on it.
+//
+// Equal hashes mean equal bitcode. Different hashes do not mean different bitcode: the hashes use
+// the addresses of values, and a pass may replace a value by an equal one, or drop an unused
+// constant. ContentHash.h decides then. Because of the addresses, the hashes are an order of
+// magnitude cheaper than writing the module. They are comparable only between states of the same
+// module in the same process.
 #pragma once
 
 #include <cstdint>
@@ -13,16 +21,6 @@ class Module;
 }  // namespace llvm
 
 namespace compiler_gym::llvm_service {
-
-/// A hash of everything that the bitcode of a module is made from, the order of use lists included:
-/// it is in the bitcode because passes depend on it.
-///
-/// Equal hashes mean equal bitcode. Different hashes do not mean different bitcode: the hash uses
-/// the addresses of values, and a pass may replace a value by an equal one, or drop an unused
-/// constant. ContentHash.h decides then. Because of the addresses, the hash is an order of
-/// magnitude cheaper than writing the module. It is comparable only between states of the same
-/// module in the same process.
-uint64_t fingerprint(const llvm::Module& module);
 
 /// The result of a walk over the body of a function.
 struct BodyFingerprint {

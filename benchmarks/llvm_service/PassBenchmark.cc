@@ -1,5 +1,5 @@
-// Benchmarks of the parts of a step inside the service: a pass, the fingerprint after it, and the
-// cheap observations; also the start of a compilation. One program for each size of module:
+// Benchmarks of the parts of a step inside the service: a pass, the search for changes after it,
+// and the cheap observations; also the start of a compilation. One program for each size of module:
 //
 //   bazel run //benchmarks/llvm_service:PassBenchmark -- program.bc [program.bc...]
 #include <benchmark/benchmark.h>
@@ -10,7 +10,6 @@
 
 #include "benchmarks/llvm_service/ProgramFile.h"
 #include "llvm_service/Compilation.h"
-#include "llvm_service/Fingerprint.h"
 #include "llvm_service/Ir.h"
 #include "llvm_service/Optimizer.h"
 #include "llvm_service/observations/Observation.h"
@@ -47,11 +46,6 @@ void registerFor(const std::string& path) {
   benchmark::RegisterBenchmark(("Start" + size).c_str(), [=](benchmark::State& state) {
     for (auto _ : state) {
       benchmark::DoNotOptimize(start(program));
-    }
-  });
-  benchmark::RegisterBenchmark(("Fingerprint" + size).c_str(), [=](benchmark::State& state) {
-    for (auto _ : state) {
-      benchmark::DoNotOptimize(fingerprint(compilation->module()));
     }
   });
   for (const char* pass : {"function(dce)", "function(instcombine<no-verify-fixpoint>)",

@@ -138,7 +138,6 @@ Status serve(const ServiceFlags& flags, const Access& access, const WorkingDirec
   const ServerOptions options = {
       flags.host,         flags.port, flags.maxMessageBytes,
       directory.socket(), access,     threadsFor(flags.limits.maxSessions)};
-  service.rpcs->askFor(access.tokenCheck());
   RETURN_IF_ERROR(ServiceServer::start(service.rpcs.get(), options, server));
   LOG(INFO) << "Service " << directory.path().string() << " listening on port " << (*server)->port()
             << ", PID = " << getpid();

@@ -45,9 +45,6 @@ class Access {
   // The credentials of a gRPC server for TCP connections.
   std::shared_ptr<grpc::ServerCredentials> credentials() const;
 
-  // The token check for all requests.
-  const TokenCheck& tokenCheck() const { return tokenCheck_; }
-
  private:
   // True if clients must have a token or a certificate.
   bool asksClients() const { return asksForToken_ || !tls_.pem_root_certs.empty(); }

@@ -18,14 +18,6 @@ bool isSameSecret(const std::string& secret, const std::string& presented) {
 
 namespace {
 
-// Checks the token of each request to the service. The health check needs no token.
-Status checkRequest(const TokenCheck& check, const TokenCheck::Metadata& metadata) {
-  constexpr char kService[] = "/compiler_gym.CompilerGymService/";
-  const auto path = metadata.find(":path");
-  const bool isOfOther = path != metadata.end() && !path->second.starts_with(kService);
-  return isOfOther ? Status::OK : check.checkMetadata(metadata);
-}
-
 // Checks the tokens of encrypted connections.
 class MetadataCheck final : public grpc::AuthMetadataProcessor {
  public:
@@ -35,7 +27,7 @@ class MetadataCheck final : public grpc::AuthMetadataProcessor {
 
   Status Process(const InputMetadata& metadata, grpc::AuthContext* /*context*/,
                  OutputMetadata* /*consumed*/, OutputMetadata* /*response*/) override {
-    return checkRequest(check_, metadata);
+    return check_.check(metadata);
   }
 
  private:
@@ -64,7 +56,7 @@ class PlainCredentials final : public grpc::ServerCredentials {
     for (size_t i = 0; i < count; ++i) {
       metadata.emplace(textOf(entries[i].key), textOf(entries[i].value));
     }
-    const Status status = checkRequest(*static_cast<const TokenCheck*>(state), metadata);
+    const Status status = static_cast<const TokenCheck*>(state)->check(metadata);
     done(call, /*consumed_md=*/nullptr, 0, /*response_md=*/nullptr, 0,
          static_cast<grpc_status_code>(status.error_code()), status.error_message().c_str());
   }
@@ -95,15 +87,11 @@ std::shared_ptr<grpc::ServerCredentials> TokenCheck::plainCredentials() const {
   return std::make_shared<PlainCredentials>(*this);
 }
 
-Status TokenCheck::check(const grpc::ServerContextBase* context) const {
-  constexpr char kUnixPeer[] = "unix:";
-  if (token_.empty() || context == nullptr) return Status::OK;
-  if (context->peer().rfind(kUnixPeer, 0) == 0) return Status::OK;
-  return checkMetadata(context->client_metadata());
-}
-
-Status TokenCheck::checkMetadata(const Metadata& metadata) const {
+Status TokenCheck::check(const Metadata& metadata) const {
+  constexpr char kService[] = "/compiler_gym.CompilerGymService/";
   constexpr char kScheme[] = "Bearer ";
+  const auto path = metadata.find(":path");
+  if (path != metadata.end() && !path->second.starts_with(kService)) return Status::OK;
   const auto found = metadata.find("authorization");
   if (found == metadata.end()) {
     return Status(StatusCode::UNAUTHENTICATED,

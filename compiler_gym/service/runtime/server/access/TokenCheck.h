@@ -10,22 +10,21 @@
 
 namespace compiler_gym::runtime {
 
-// Lets requests pass that come with the token: as metadata "authorization: Bearer TOKEN". Those
-// that come through a Unix socket need none: only the user who runs the service can connect to it.
+// Lets requests pass that come with the token: as metadata "authorization: Bearer TOKEN". gRPC
+// checks it before it reads the message. Requests through a Unix socket need none: only the user
+// who runs the service can connect to it.
 class TokenCheck {
  public:
+  using Metadata = std::multimap<grpc::string_ref, grpc::string_ref>;
+
   // Without a token, all requests pass.
   explicit TokenCheck(std::string token = "") : token_(std::move(token)) {}
 
-  // UNAUTHENTICATED, with what to do, if the request must not pass. A call from within the process
-  // has no `context`.
-  grpc::Status check(const grpc::ServerContextBase* context) const;
+  // UNAUTHENTICATED, with what to do, if a request with this metadata must not pass. The health
+  // check needs no token.
+  grpc::Status check(const Metadata& metadata) const;
 
-  using Metadata = std::multimap<grpc::string_ref, grpc::string_ref>;
-  // Checks the metadata of a request over TCP, see check().
-  grpc::Status checkMetadata(const Metadata& metadata) const;
-
-  // Makes gRPC check the token of a request on an encrypted connection before it reads the message.
+  // Makes gRPC check the tokens of requests on encrypted connections.
   void addTo(grpc::ServerCredentials& tlsCredentials) const;
 
   // Credentials for connections without encryption, by which gRPC checks tokens in the same way.

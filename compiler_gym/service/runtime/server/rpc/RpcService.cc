@@ -61,10 +61,8 @@ Deadline RpcService::deadlineOf(const ServerContext* context) const {
 template <typename Request, typename Reply>
 Status RpcService::serve(const char* name, Rpc<Request, Reply> rpc, ServerContext* context,
                          const Request* request, Reply* reply) {
-  return util::callWithoutExceptions(name, [&] {
-    RETURN_IF_ERROR(tokenCheck_.check(context));
-    return (*handlers_.*rpc)(*request, reply, {deadlineOf(context)});
-  });
+  return util::callWithoutExceptions(
+      name, [&] { return (*handlers_.*rpc)(*request, reply, {deadlineOf(context)}); });
 }
 
 template <typename Request, typename Reply>
@@ -119,10 +117,9 @@ Status RpcService::SendSessionParameter(ServerContext* context,
 }
 
 grpc::ServerWriteReactor<HoldLeaseReply>* RpcService::HoldLease(
-    grpc::CallbackServerContext* context, const HoldLeaseRequest* /*request*/) {
+    grpc::CallbackServerContext* /*context*/, const HoldLeaseRequest* /*request*/) {
   std::unique_ptr<RpcHandlers::Lease> lease;
-  Status status = tokenCheck_.check(context);
-  if (status.ok()) status = handlers_->openLease(&lease);
+  const Status status = handlers_->openLease(&lease);
   // gRPC calls OnDone() of either, which deletes it.
   if (!status.ok()) return new RefusedLease(status);
   return new HeldLease(std::move(lease));

@@ -5,10 +5,8 @@
 
 #include <memory>
 #include <string>
-#include <utility>
 
 #include "compiler_gym/service/proto/compiler_gym_service.grpc.pb.h"
-#include "compiler_gym/service/runtime/server/access/TokenCheck.h"
 #include "compiler_gym/service/runtime/server/rpc/RpcHandlers.h"
 
 namespace compiler_gym::runtime {
@@ -43,9 +41,6 @@ class RpcService : public compiler_gym::CompilerGymService::WithCallbackMethod_H
   grpc::ServerWriteReactor<HoldLeaseReply>* HoldLease(grpc::CallbackServerContext* context,
                                                       const HoldLeaseRequest* request) override;
 
-  // From now on requests have to pass `tokenCheck`. To be called before there are any.
-  void askFor(TokenCheck tokenCheck) { tokenCheck_ = std::move(tokenCheck); }
-
   BenchmarkCache& benchmarks() { return handlers_->benchmarks(); }
 
   // Number of sessions that were started or forked and not ended.
@@ -66,7 +61,6 @@ class RpcService : public compiler_gym::CompilerGymService::WithCallbackMethod_H
 
   const std::shared_ptr<RpcHandlers> handlers_;
   const std::string directSocket_;
-  TokenCheck tokenCheck_;
 };
 
 }  // namespace compiler_gym::runtime

@@ -27,7 +27,7 @@ _FAILURES = (ValueError, OSError, ServiceError, subprocess.SubprocessError)
 
 # These are errors of the user or the system if a statement of this package raises them, such as
 # "raise LookupError(...)". If an operation does, such as the index of a list, they are defects.
-_FAILURES_IF_RAISED = (LookupError, TypeError, RuntimeError)
+_FAILURES_IF_RAISED = (ImportError, LookupError, TypeError, RuntimeError)
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 

@@ -145,8 +145,13 @@ class Game:
         return self._ratio_to("marked_Oz")
 
     def _ratio_to(self, level: str) -> float | None:
+        # Not above: it imports NumPy.
+        from compiler_gym.util.statistics import cost_ratio
+
         costs = self.costs[self.goal]
-        return costs["best"] / max(costs[level], 1) if {"best", level} <= costs.keys() else None
+        if not {"best", level} <= costs.keys():
+            return None
+        return cost_ratio(costs["best"], costs[level])
 
     @property
     def unoptimised(self) -> Path | None:

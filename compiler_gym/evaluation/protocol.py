@@ -99,6 +99,12 @@ def imported(name: str) -> Any:
     sys.path.insert(0, str(Path.cwd()))
     try:
         return getattr(import_module(module), attribute, None)
+    except ModuleNotFoundError as error:
+        if error.name != module:
+            raise
+        raise ImportError(
+            f"expected a module that is installed or in {Path.cwd()}, got {module!r}"
+        ) from error
     finally:
         sys.path.pop(0)
 

@@ -4,6 +4,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from compiler_gym.util.statistics import cost_ratio
+
 if TYPE_CHECKING:
     from compiler_gym.envs.compiler_env import CompilerEnv
 
@@ -62,12 +64,12 @@ class EvaluationRow:
     @property
     def final_ratio(self) -> float:
         """The cost at the end, divided by that of the baseline. Lower is better."""
-        return self.final / max(self.baseline, 1)
+        return cost_ratio(self.final, self.baseline)
 
     @property
     def best_ratio(self) -> float:
         """The lowest cost on the way, divided by that of the baseline."""
-        return self.best / max(self.baseline, 1)
+        return cost_ratio(self.best, self.baseline)
 
     def ratio(self, best: bool) -> float:
         """The cost at the end, or the lowest one, divided by that of the baseline."""

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from compiler_gym.util.statistics import student_quantile
+from compiler_gym.util.statistics import cost_ratio, student_quantile
 
 BASELINES = {"Oz": "opt -Oz", "marked_Oz": "opt -Oz with marks"}
 """The keys and the descriptions of the baselines."""
@@ -138,7 +138,7 @@ def _standing(method: str, rows: list[Row], left_out: int, budgets: Sequence[int
         sets[row["set"]].append(row)
 
     def shares(of_set: list[Row], baseline: str, tries: int) -> list[float]:
-        return [1 - cost_after(row, tries) / max(row[baseline], 1) for row in of_set]
+        return [1 - cost_ratio(cost_after(row, tries), row[baseline]) for row in of_set]
 
     by_set = {
         name: {
@@ -149,7 +149,7 @@ def _standing(method: str, rows: list[Row], left_out: int, budgets: Sequence[int
     }
     code = [
         [
-            1 - row["code"] / max(row["code_Oz"], 1)
+            1 - cost_ratio(row["code"], row["code_Oz"])
             for row in of_set
             if None not in (row["code"], row["code_Oz"])
         ]

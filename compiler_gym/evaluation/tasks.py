@@ -9,6 +9,7 @@ from compiler_gym.distributed.task import Job, digest_of, name_of
 from compiler_gym.distributed.worker import Worker
 from compiler_gym.evaluation.rows import NOT_CHECKED, output_of
 from compiler_gym.tuning.policies.policy import COST, Levels, Policy, level_costs
+from compiler_gym.util.statistics import cost_ratio
 
 _FORMAT = 2
 
@@ -76,8 +77,8 @@ class PolicyEvaluation:
             "Oz": oz,
             "marked_Oz": marked,
             "policy": choice.cost,
-            "ratio": choice.cost / max(oz, 1),
-            "marked_ratio": None if marked is None else choice.cost / max(marked, 1),
+            "ratio": cost_ratio(choice.cost, oz),
+            "marked_ratio": None if marked is None else cost_ratio(choice.cost, marked),
             "tried": choice.tried,
             "passes": list(choice.sequence),
             "output": output_of(env) if self.check else NOT_CHECKED,

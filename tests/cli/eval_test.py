@@ -80,3 +80,8 @@ model = Model()
     assert "one program at a time" in fails(
         *arguments, "--policy", "own_policies:choose", "--jobs", 2, code=2
     )
+
+
+def test_a_missing_module_is_no_defect(run, program_c):
+    failed = run("eval", program_c.name, "--policy", "no_such_module:choose", code=1)
+    assert "Traceback" not in failed.stderr

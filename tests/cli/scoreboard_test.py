@@ -158,6 +158,12 @@ def test_code_is_of_programs_that_have_it():
     assert found.programs == 4 and found.code.value == pytest.approx(0.25)
 
 
+def test_nothing_is_saved_of_nothing():
+    empty = row_of(O0=0, Oz=0, marked_Oz=0, best=0, code=0, code_Oz=0, curve=[])
+    (found,) = standings([empty], [1])
+    assert (found.saved["Oz"][1].value, found.code.value) == (0, 0)
+
+
 def test_margins_are_those_of_the_usual_interval():
     numbers = [0.1, 0.2, 0.4, 0.5]
     deviation = math.sqrt(sum((each - 0.3) ** 2 for each in numbers) / 3)

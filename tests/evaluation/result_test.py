@@ -86,6 +86,10 @@ def test_programs_that_the_baseline_removes_are_apart():
     assert "apart: 1 programs that the baseline nearly removes, 3000.0%" in str(result)
 
 
+def test_nothing_is_as_large_as_nothing():
+    assert replace(row(0, baseline=0), unoptimised=0).final_ratio == 1
+
+
 def test_comparison():
     programs = [f"benchmark://kernels-v0/{number}" for number in range(8)]
     scales = [(number + 1) for number in range(8)]

@@ -7,6 +7,7 @@ from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import quote, unquote
 
 import typer
 
@@ -275,7 +276,8 @@ def program_name(uri: object) -> str:
 
     text = str(uri)
     if text.startswith("file://"):
-        return text.rpartition("/")[2]
+        name = unquote(text.rpartition("/")[2])
+        return name if name.isprintable() else quote(name)
     return text.removeprefix(f"{KERNELS}/").removeprefix("benchmark://")
 
 

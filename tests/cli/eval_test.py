@@ -4,6 +4,9 @@ import json
 
 import pytest
 
+from compiler_gym.cli.options import program_name
+from compiler_gym.datasets.uri import uri_of_file
+
 
 @pytest.fixture(name="policy")
 def fixture_policy(environment):
@@ -80,6 +83,11 @@ model = Model()
     assert "one program at a time" in fails(
         *arguments, "--policy", "own_policies:choose", "--jobs", 2, code=2
     )
+
+
+def test_names_of_files_are_not_quoted(tmp_path):
+    assert program_name(uri_of_file(tmp_path / "a ü.c")) == "a ü.c"
+    assert program_name(uri_of_file(tmp_path / "a\nb.c")) == "a%0Ab.c"
 
 
 def test_a_missing_module_is_no_defect(run, program_c):

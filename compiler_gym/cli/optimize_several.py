@@ -177,7 +177,7 @@ def _part(
     parts.replace(index, target)
     if result.memory is not None:
         before, after = result.memory
-        parts.is_enough |= after.fits and not before.fits
+        parts.is_enough |= after.is_enough and not before.fits
     return result
 
 
@@ -334,7 +334,8 @@ class Parts:
         linker: Links them.
 
     Attributes:
-        is_enough: True if the program fits into its memory, and did not at first.
+        is_enough: True if less use of the region helps no more: the program fits and did not at
+            first, or other regions are too full.
     """
 
     def __init__(self, inputs: Sequence[tuple[Input, Path]], files: Sequence[Path], linker: Linker):

@@ -31,8 +31,12 @@ def test_parts_of_a_linked_program(run, environment):
 
 
 FIRMWARE = """\
-MEMORY {{ FLASH (rx) : ORIGIN = 0, LENGTH = {} }}
-SECTIONS {{ .text : {{ *(.text*) *(.rodata*) }} > FLASH /DISCARD/ : {{ *(.ARM.exidx*) }} }}
+MEMORY {{ FLASH (rx) : ORIGIN = 0, LENGTH = {} RAM (rw) : ORIGIN = 0x1000, LENGTH = 8 }}
+SECTIONS {{
+  .text : {{ *(.text*) *(.rodata*) }} > FLASH
+  .bss : {{ *(.bss*) }} > RAM
+  /DISCARD/ : {{ *(.ARM.exidx*) }}
+}}
 """
 
 
@@ -61,3 +65,7 @@ def test_firmware_that_is_too_large_fits_afterwards(run, environment):
     assert last["evaluations"] == 0, "It fits, so the rest stays as clang makes it"
     said = tuned(after // 2, 1)
     assert re.search(r"^FLASH: \d+ of \d+ bytes used, \d+ too many\.$", said, re.M)
+    with (environment / "f.c").open("a") as file:
+        file.write("int all[9];\n")
+    results = json.loads(tuned(1000, 1, "--json"))
+    assert [each["evaluations"] for each in results] == [0, 0], "Less code leaves RAM too full"

@@ -78,6 +78,11 @@ class MemoryUse:
         return self.is_linked and not any(each.overflow for each in self.regions)
 
     @property
+    def is_enough(self) -> bool:
+        """True if the region fits, and less use of it would not make the program fit."""
+        return self.fits or (not self.region.overflow and self.guarded > 0)
+
+    @property
     def counted(self) -> int:
         """The bytes that are to become fewer."""
         return self.region.used
@@ -101,6 +106,8 @@ class MemoryUse:
         rest = f"{region.overflow} too many" if region.overflow else "which fits"
         others = [each.name for each in self.regions if each.overflow and each is not region]
         also = f" What is for {' and '.join(others)} does not fit." if others else ""
+        if others and not region.overflow:
+            also += f" Try --objective region:{others[0]}."
         return f"{used}, {rest}.{also}"
 
 

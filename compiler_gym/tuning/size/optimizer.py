@@ -180,6 +180,7 @@ class Optimizer:
         """
         self.baseline = self.best = self.leading = self.evaluator.evaluate_source()
         self._note()
+        self._end_if_enough()
         self.watch(self)
         why = self._why_wrong(self.best)
         if why:
@@ -274,10 +275,10 @@ class Optimizer:
         self.watch(self)
 
     def _end_if_enough(self) -> None:
-        """Ends the search as soon as a program fits that did not."""
+        """Ends the search as soon as a program fits that did not, or other regions are too full."""
         before, found = self.baseline.linked, self.leading.linked
         if isinstance(before, MemoryUse) and isinstance(found, MemoryUse):
-            self.evaluator.budget.is_enough = found.fits and not before.fits
+            self.evaluator.budget.is_enough = found.is_enough and not before.fits
 
     def _note(self) -> None:
         budget = self.evaluator.budget

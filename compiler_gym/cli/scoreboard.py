@@ -2,7 +2,8 @@
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -105,7 +106,8 @@ def scoreboard(
 
     budgets = _numbers(tries)
     opt_path()  # Raises an error that says how to install it.
-    chosen = [_method(name, budgets[-1]) for name in methods or ("pieces", "search")]
+    given = _distinct(methods or ("pieces", "search"), lambda name: _method_file(name).stem)
+    chosen = [_method(name, shown, budgets[-1]) for name, shown in given.items()]
     datasets = LlvmDatasets(get_llvm_datasets())
     programs = _programs(datasets, sets, count)
     failures = Failures(len(programs))
@@ -172,15 +174,31 @@ def _numbers(text: str) -> list[int]:
 def _programs(datasets: "Datasets", sets: Sequence[str], count: int) -> dict[str, str]:
     """Returns the set of each program. A program of two sets is of the first."""
     programs: dict[str, str] = {}
-    for name in sets:
-        short = name.rstrip("/").rpartition("/")[2]
+    shown = _distinct(sets, lambda name: name.rstrip("/").rpartition("/")[2])
+    for name, short in shown.items():
         for uri in program_uris(datasets, [name], count):
             programs.setdefault(uri, short)
     return programs
 
 
-def _method(name: str, tries: int) -> "Method":
+def _distinct(names: Iterable[str], shorten: Callable[[str], str]) -> dict[str, str]:
+    """Returns the short form of each name. Names with the same short form stay as they are."""
+    short = {name: shorten(name) for name in names}
+    count = Counter(short.values())
+    return {name: each if count[each] == 1 else name for name, each in short.items()}
+
+
+def _method_file(name: str) -> Path:
+    return SHIPPED.get(name, Path(name))
+
+
+def _method(name: str, shown: str, tries: int) -> "Method":
     """Reads a method.
+
+    Args:
+        name: Its name or file.
+        shown: Its name in tables.
+        tries: The most tries.
 
     Raises:
         OSError: If a file cannot be read.
@@ -190,13 +208,13 @@ def _method(name: str, tries: int) -> "Method":
     from compiler_gym.tuning.policies.policy import Policy
 
     if name == SEARCH:
-        return Method(name, SEARCH, b"", tries)
-    path = SHIPPED.get(name, Path(name))
+        return Method(shown, SEARCH, b"", tries)
+    path = _method_file(name)
     if name in SHIPPED or path.suffix == ".json" or not path.is_file():
         Policy.load(name)  # Raises an error for another file.
-        return Method(path.stem, POLICY, path.read_bytes(), 0)
+        return Method(shown, POLICY, path.read_bytes(), 0)
     sequences = _read_sequences(path)[:tries]
-    return Method(path.stem, SEQUENCES, json.dumps(sequences).encode(), tries)
+    return Method(shown, SEQUENCES, json.dumps(sequences).encode(), tries)
 
 
 def _read_sequences(path: Path) -> list[tuple[str, list[str]]]:

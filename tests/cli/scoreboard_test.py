@@ -67,6 +67,18 @@ def test_methods_are_compared_and_rows_are_kept(run, environment, sets):
     assert "<h2>By set, against opt -Oz, after 6 tries</h2>" in page
 
 
+def test_methods_and_sets_of_one_name_stay_apart(run, environment, sets):
+    for name, passes in (("theirs.txt", "mem2reg"), ("two/one/theirs.txt", "sroa dce")):
+        (environment / name).parent.mkdir(exist_ok=True)
+        (environment / name).write_text(passes)
+    (environment / "two/one/d.c").write_text(SOURCE)
+    methods = ("--method", "theirs.txt", "--method", "two/one/theirs.txt")
+    done = run("scoreboard", "one", "two/one", *methods, "--tries", "1", "--json")
+    found = {each["method"]: each for each in json.loads(done.stdout)["standings"]}
+    assert {*found} == {"theirs.txt", "two/one/theirs.txt"}
+    assert all({*each["sets"]} == {"one", "two/one"} for each in found.values())
+
+
 def test_a_program_that_does_not_compile_has_no_row(run, environment, sets):
     (environment / "one" / "wrong.c").write_text("int f(void) { return g; }\n")
     (environment / "former.txt").write_text("--mem2reg --prune-eh --loop-unswitch -sroa\n")

@@ -66,6 +66,8 @@ def replay(
     if program is None:
         files = [*map(Path, states)]
         wanted = list(CompilerEnvStateReader.read_paths(states))
+        if not wanted:
+            raise ValueError(f"There are no states in {', '.join(states)}")
         if write is not None and len(wanted) != 1:
             raise ValueError(
                 f"--write is for one state, and there are {len(wanted)}: give it a file with "

@@ -10,7 +10,7 @@ from google.protobuf.message import DecodeError
 
 from compiler_gym.datasets.benchmark import KEPT, Benchmark, fingerprint_of_file
 from compiler_gym.datasets.dataset import Dataset
-from compiler_gym.datasets.uri import FILE_SCHEMES, BenchmarkUri
+from compiler_gym.datasets.uri import FILE_SCHEMES, BenchmarkUri, names_dataset
 from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.errors.nearest_names import unknown_name
 from compiler_gym.service.proto import Benchmark as BenchmarkProto
@@ -102,6 +102,24 @@ class Datasets:
             return self._datasets[uri.dataset_uri]
         raise unknown_name("dataset", uri.dataset_uri, map(str, self.datasets()))
 
+    def named(self, name: str) -> Dataset:
+        """Returns a dataset by its own name.
+
+        Args:
+            name: Its name, with or without scheme.
+
+        Raises:
+            LookupError: There is no such dataset; the text suggests similar names.
+            ValueError: The name is malformed, or that of a benchmark.
+        """
+        dataset = self.dataset(name)
+        if not names_dataset(name):
+            raise ValueError(
+                f"expected a dataset such as {dataset}, got the benchmark {name}; for a single one "
+                "write benchmark=..., or benchmarks=[...]"
+            )
+        return dataset
+
     def require(self, name: str | Dataset) -> Dataset:
         """Returns a dataset after installing it, unless it is installed already.
 
@@ -110,11 +128,11 @@ class Datasets:
 
         Raises:
             LookupError: There is no such dataset; the text suggests similar names.
-            ValueError: The name is malformed.
+            ValueError: The name is malformed, or that of a benchmark.
             DatasetInitError: It cannot be installed. Without network, the text says what could
                 not be fetched, and what to do.
         """
-        dataset = self.dataset(name)
+        dataset = self.dataset(name) if isinstance(name, Dataset) else self.named(name)
         dataset.install()
         return dataset
 

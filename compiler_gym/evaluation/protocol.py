@@ -4,7 +4,7 @@ import hashlib
 import json
 import sys
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from importlib import import_module
 from inspect import signature
@@ -14,8 +14,9 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 import gymnasium
 import numpy as np
 
-from compiler_gym.datasets import AnyBenchmark, Dataset
+from compiler_gym.datasets import Dataset
 from compiler_gym.datasets.benchmark import uri_of
+from compiler_gym.datasets.dataset import BenchmarkChoice
 from compiler_gym.datasets.selection import programs_of
 from compiler_gym.envs.compiler_env import CompilerEnv
 from compiler_gym.errors import BenchmarkInitError, ServiceError
@@ -158,7 +159,7 @@ def evaluate(
     part: str = "test",
     seeds: Sequence[int] = (0,),
     *,
-    benchmarks: Iterable[AnyBenchmark] | Dataset | None = None,
+    benchmarks: BenchmarkChoice | None = None,
     count: int = 0,
     deterministic: bool = False,
     check: bool = False,
@@ -191,7 +192,8 @@ def evaluate(
         seeds: A seed for each episode of a program. With the program it makes the number that is
             given to ``reset()``, to the action space, and to ``policy.set_random_seed()`` if there
             is such a method.
-        benchmarks: Programs instead of a part: a dataset, or URIs, paths of files, or benchmarks.
+        benchmarks: Programs instead of a part: a dataset or its name, or URIs, paths of files, or
+            benchmarks.
         count: Number of files of ``opensource-v0``, drawn with the seed 0 from ten packages,
             which are downloaded when they are first used.
         deterministic: Passed to ``predict()``: whether to take the likeliest action rather than to
@@ -212,12 +214,15 @@ def evaluate(
 
     Raises:
         ValueError: The reward has no baseline and none is named, only one of ``cost`` and
-            ``baseline`` is, there is no such part, there are no programs, or the policy takes masks
-            and the environment has none.
+            ``baseline`` is, there is no such part, there are no programs, they have no end, there
+            is no limit of steps, or the policy takes masks and the environment has none.
+        LookupError: There is no such dataset.
         TypeError: The policy is none of the above.
         BenchmarkInitError, ServiceError: No program can be compiled at all.
     """
     play = _player_of(policy, deterministic)
+    if max_episode_steps < 1:  # For gymnasium, -1 is no limit.
+        raise ValueError(f"expected max_episode_steps of at least 1, got {max_episode_steps}")
     if (cost is None) != (baseline is None):
         raise ValueError(
             "expected both cost= and baseline=, or neither, "
@@ -228,9 +233,8 @@ def evaluate(
         names = (cost, baseline) if cost and baseline else _costs_of(compiler_env)
         if benchmarks is None:
             benchmarks = programs_of(compiler_env.datasets, part, count)
-        elif isinstance(benchmarks, Dataset):
-            compiler_env.datasets.add(benchmarks)
-            benchmarks = benchmarks.benchmark_uris()
+        elif isinstance(benchmarks, str | Dataset):
+            benchmarks = _all_of(compiler_env, benchmarks)
         programs = list(benchmarks)
         if not programs:
             raise ValueError("expected at least one program, got none; try benchmarks=[...]")
@@ -255,6 +259,21 @@ def evaluate(
                 rows += episodes
         version = known_compiler_version(compiler_env)
     return Evaluation(env_id, *names, tuple(rows), failed, version)
+
+
+def _all_of(env: CompilerEnv, dataset: str | Dataset) -> Iterator[str]:
+    """Returns the programs of a dataset, which becomes known to an environment.
+
+    Raises:
+        ValueError: There is no end to them.
+    """
+    if isinstance(dataset, Dataset):
+        env.datasets.add(dataset)
+        return dataset.benchmark_uris()
+    found = env.datasets.require(dataset)
+    if not found.size:
+        raise ValueError(f"expected a dataset with an end, got {found}; try a list of its URIs")
+    return found.benchmark_uris()
 
 
 def random_seed(seed: int, program: str) -> int:

@@ -232,12 +232,12 @@ def with_benchmarks(
         LookupError: If there is no dataset of that name.
         DatasetInitError: If the dataset cannot be installed.
         TypeError: If the argument has another type.
-        ValueError: If there are no benchmarks.
+        ValueError: If there are no benchmarks, or one is named in place of a dataset.
     """
     choice = {name: value for name, value in choice.items() if value is not None}
     if choice and isinstance(benchmarks, str | Dataset):
         # Installing all of it could take much longer than the programs that are used.
-        dataset = env.datasets.dataset(benchmarks) if isinstance(benchmarks, str) else benchmarks
+        dataset = env.datasets.named(benchmarks) if isinstance(benchmarks, str) else benchmarks
         benchmarks = Subset(dataset, **choice)
     if choice and not isinstance(benchmarks, Subset):
         raise TypeError(f"{', '.join(choice)}: expected benchmarks= to be a dataset or its name")

@@ -17,6 +17,11 @@ def test_replay_of_passes_writes_the_program(run, program_c, environment):
     assert result["steps"][2]["total"] == sum(step["reward"] for step in result["steps"])
 
 
+def test_no_states_are_an_error(run, environment):
+    (environment / "empty.csv").touch()
+    run("replay", "empty.csv", code=1)
+
+
 def test_validate_accepts_the_reward_of_replay(run, environment):
     results = json.loads(run("replay", "-p", "sha256", "sroa,gvn", "--json").stdout)
     reward = results[0]["steps"][-1]["total"]

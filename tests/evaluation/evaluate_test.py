@@ -167,6 +167,11 @@ def test_a_level_is_recorded_by_name(env):
     assert first.final <= first.baseline and second.final <= second.baseline
 
 
+def test_a_dataset_by_its_name(env):
+    result = compiler_gym.evaluate(lambda _: 0, benchmarks="kernels-v0", max_episode_steps=1)
+    assert [row.benchmark for row in result.rows] == [*env.datasets["kernels-v0"].benchmark_uris()]
+
+
 def test_program_that_cannot_be_compiled(tmp_path):
     broken = tmp_path / "broken.bc"
     broken.write_bytes(b"no bitcode")
@@ -225,10 +230,13 @@ def test_own_costs():
         (len, {"part": "tests"}, "'tests'"),
         (len, {"reward_space": "IrInstructionCount"}, "baseline"),
         (len, {"benchmarks": []}, "program"),
+        (len, {"benchmarks": "csmith-v0"}, "csmith-v0"),
+        (len, {"benchmarks": SHA256}, "sha256"),
+        (len, {"max_episode_steps": -1}, "-1"),
         (len, {"cost": "IrInstructionCount"}, "baseline=None"),
         (len, {"baseline": "IrInstructionCountOz"}, "cost=None"),
     ],
 )
 def test_wrong_arguments(policy, options, message):
     with pytest.raises((TypeError, ValueError), match=message):
-        compiler_gym.evaluate(policy, max_episode_steps=1, **options)
+        compiler_gym.evaluate(policy, **{"max_episode_steps": 1} | options)

@@ -105,6 +105,9 @@ def scoreboard(
     from compiler_gym.util.llvm_tools import llvm_version, opt_path
 
     budgets = _numbers(tries)
+    path, page = output_folder / _ROWS, output_folder / _PAGE
+    if page.exists() and not path.exists():
+        raise FileExistsError(f"{page} is no page of a scoreboard: name another folder with -o")
     opt_path()  # Raises an error that says how to install it.
     given = _distinct(methods or ("pieces", "search"), lambda name: _method_file(name).stem)
     chosen = [_method(name, shown, budgets[-1]) for name, shown in given.items()]
@@ -123,7 +126,6 @@ def scoreboard(
                     known.add(job.task.name)
                     yield job
 
-    path = output_folder / _ROWS
     limits = Limits(workers=jobs, task_seconds=_LONGEST_SECONDS)
     is_interrupted = False
     with (
@@ -150,8 +152,8 @@ def scoreboard(
         for title, cells in tables:
             print_table(cells, title)
             print_line()
-        _write_page(output_folder / _PAGE, tables)
-        print_line(f"{plural(len(rows), 'row')} in {path}, the tables in {output_folder / _PAGE}.")
+        _write_page(page, tables)
+        print_line(f"{plural(len(rows), 'row')} in {path}, the tables in {page}.")
     failures.print()
     if is_interrupted:
         messages().print("Stopped. The same command goes on.")

@@ -67,6 +67,12 @@ def test_methods_are_compared_and_rows_are_kept(run, environment, sets):
     assert "<h2>By set, against opt -Oz, after 6 tries</h2>" in page
 
 
+def test_another_page_is_not_replaced(run, environment, sets):
+    (environment / "index.html").write_text("mine")
+    run("scoreboard", "one", "--method", "theirs.txt", "-o", ".", code=1)
+    assert (environment / "index.html").read_text() == "mine"
+
+
 def test_methods_and_sets_of_one_name_stay_apart(run, environment, sets):
     for name, passes in (("theirs.txt", "mem2reg"), ("two/one/theirs.txt", "sroa dce")):
         (environment / name).parent.mkdir(exist_ok=True)

@@ -25,7 +25,6 @@ from compiler_gym.cli.pool_options import PoolProgress, RayOption, command_pool
 from compiler_gym.errors.nearest_names import unknown_name
 from compiler_gym.tuning.policies.shipped import SHIPPED
 from compiler_gym.util.interrupts import INTERRUPTED
-from compiler_gym.util.optional_packages import require
 from compiler_gym.util.shell_format import plural
 
 if TYPE_CHECKING:
@@ -151,7 +150,10 @@ def record(
     from compiler_gym.distributed.rows import schema_of
 
     if minari is not None:
-        require("minari")
+        # Not above: others do not need it.
+        from compiler_gym.distributed.minari_dataset import check_name
+
+        check_name(minari)
     begin = time.monotonic()
     limits = Limits(workers=jobs, tries=tries, task_seconds=timeout)
     with opened_env(env_id) as env:

@@ -21,6 +21,18 @@ _KEY = "compiler_gym"
 _LISTS = ("actions", "rewards", "observations")
 
 
+def check_name(dataset_id: str) -> None:
+    """Checks the name of a dataset. Minari itself would leave a folder of a wrong name.
+
+    Raises:
+        EnvironmentNotSupported: If Minari is not installed.
+        ValueError: If Minari refuses the name.
+    """
+    for name in ("minari", "h5py", "PIL"):  # Else Minari fails in the middle, too.
+        require(name)
+    require("minari.dataset.minari_dataset").parse_dataset_id(dataset_id)
+
+
 def to_minari(
     folder: str | Path,
     dataset_id: str,
@@ -49,9 +61,7 @@ def to_minari(
         ValueError: If no episode has an action, or Minari refuses the name, such as a taken one.
         Exception: See :class:`RecordedEnv`.
     """
-    minari = require("minari")
-    for name in ("h5py", "PIL"):  # Else Minari fails in the middle, and leaves a folder.
-        require(name)
+    check_name(dataset_id)
     recorded = read_episodes(Path(folder))
     env = RecordedEnv.of_episodes(recorded, observation, action_names)
     numbers = {name: number for number, name in enumerate(env.action_names)}
@@ -72,7 +82,9 @@ def to_minari(
     with warnings.catch_warnings():
         # Minari misses an environment and an author.
         warnings.filterwarnings("ignore", module="minari")
-        dataset = minari.create_dataset_from_buffers(dataset_id, buffers, **facts | about)
+        dataset = require("minari").create_dataset_from_buffers(
+            dataset_id, buffers, **facts | about
+        )
     names = {"observation": env.observation_name, "action_names": env.action_names}
     dataset.storage.update_metadata({_KEY: names})
     return dataset

@@ -48,6 +48,9 @@ def test_a_part_of_a_dataset(run, environment):
 
 def test_a_dataset_of_minari(run, program_c, environment, monkeypatch):
     monkeypatch.setenv("MINARI_DATASETS_PATH", str(environment / "datasets"))
+    run("record", program_c.name, "--minari", "no version", code=1)
+    assert not (environment / "recorded").exists()
+    assert not (environment / "datasets").exists()
     done = run("record", program_c.name, "--episodes", 2, "--steps", 3, "--minari", "llvm/own-v0")
     assert done.stdout.endswith("\nllvm/own-v0: 6 transitions\n")
     dataset = minari.load_dataset("llvm/own-v0")

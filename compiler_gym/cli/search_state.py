@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from compiler_gym.cli.options import program_name
+from compiler_gym.evaluation.rows import cost_ratio
 
 #: The proof of a result if ``opt`` is not installed.
 NO_OPT = "not installed"
@@ -145,9 +146,6 @@ class Game:
         return self._ratio_to("marked_Oz")
 
     def _ratio_to(self, level: str) -> float | None:
-        # Not above: it imports NumPy.
-        from compiler_gym.util.statistics import cost_ratio
-
         costs = self.costs[self.goal]
         if not {"best", level} <= costs.keys():
             return None

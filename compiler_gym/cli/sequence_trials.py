@@ -28,6 +28,11 @@ _SHARE_OF_THE_BETTER = 0.7
 # How often a piece of a learnt sequence is inserted.
 _SHARE_OF_PIECES = 0.5
 
+# A sequence that is only as good as the best one replaces it, so actions without effect collect, and
+# the time of a try grows with them. So none that is longer than this does that. A hundred tries
+# hardly reach it.
+_MOST_LEVELS, _MOST_PASSES = 48, 256
+
 # A copy of the episode is kept after so many actions of the best sequence, after twice as many, and
 # so on. Each has a copy of the program.
 _STRIDE = 16
@@ -129,6 +134,7 @@ class SequenceSearch:
             for number, name in enumerate(passes.space.names)
             if not llvm_only or not passes.space.options[number] or name.startswith("mark-for-size")
         ]
+        self._most = {levels: _MOST_LEVELS, passes: _MOST_PASSES}
         self.best = levels
         costs = game.costs[game.goal]
         costs["best"] = costs["O0"]
@@ -191,11 +197,14 @@ class SequenceSearch:
         return [allowed[place] for place in mutate(places, len(allowed), rng)]
 
     def _try(self, trials: Trials, actions: list[int], began: float) -> None:
-        """Evaluates a sequence, and keeps it if it is as good as the best."""
+        """Evaluates a sequence, and keeps it if it is as good as the best, and not too long."""
         game = self._game
         cost = trials.cost(actions)
         seconds = game.count_try(began)
         if cost is None or trials.best is None or cost > trials.best:
+            return
+        longest = max(len(trials.actions), self._most[trials])
+        if cost == trials.best and len(actions) > longest:
             return
         trials.keep(actions, cost)
         costs = game.costs[game.goal]

@@ -4,8 +4,6 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from compiler_gym.util.statistics import cost_ratio
-
 if TYPE_CHECKING:
     from compiler_gym.envs.compiler_env import CompilerEnv
 
@@ -32,6 +30,14 @@ def output_of(env: "CompilerEnv") -> str:
     if any(type.endswith("of the unoptimised program") for type in types):
         return NOT_CHECKED
     return WRONG if types else RIGHT
+
+
+def cost_ratio(cost: float, baseline: float) -> float:
+    """Returns a cost as a share of another one. A baseline of nothing counts as 1.
+
+    Nothing is as much as nothing: an object without code is not smaller than without passes.
+    """
+    return 1.0 if cost == baseline else cost / (baseline or 1)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from compiler_gym.util.statistics import cost_ratio, student_quantile
+from compiler_gym.evaluation.rows import cost_ratio
+from compiler_gym.util.statistics import student_quantile
 
 BASELINES = {"Oz": "opt -Oz", "marked_Oz": "opt -Oz with marks"}
 """The keys and the descriptions of the baselines."""

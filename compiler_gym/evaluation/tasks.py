@@ -7,9 +7,8 @@ from typing import Any
 from compiler_gym.distributed.programs import Program
 from compiler_gym.distributed.task import Job, digest_of, name_of
 from compiler_gym.distributed.worker import Worker
-from compiler_gym.evaluation.rows import NOT_CHECKED, output_of
+from compiler_gym.evaluation.rows import NOT_CHECKED, cost_ratio, output_of
 from compiler_gym.tuning.policies.policy import COST, Levels, Policy, level_costs
-from compiler_gym.util.statistics import cost_ratio
 
 _FORMAT = 2
 

@@ -18,14 +18,6 @@ def geometric_mean(values: Iterable[float]) -> float:
     return float(np.exp(np.log(array).mean()))
 
 
-def cost_ratio(cost: float, baseline: float) -> float:
-    """Returns a cost as a share of another one. A baseline of nothing counts as 1.
-
-    Nothing is as much as nothing: an object without code is not smaller than without passes.
-    """
-    return 1.0 if cost == baseline else cost / (baseline or 1)
-
-
 def arithmetic_mean(values: Iterable[float]) -> float:
     """Returns the arithmetic mean; 0 of no numbers."""
     array = np.asarray(list(values), dtype=np.float64)

@@ -351,7 +351,7 @@ def test_signals_end_it_as_they_end_clang(folder, monkeypatch, scratch, number):
     monkeypatch.setenv("COMPILER_GYM_EVALUATIONS", "100000")
     words = command("-Oz", "-c", KERNEL, "-std=c11", "-w", "-o", "kernel.o")
     process = subprocess.Popen(words, start_new_session=True, stderr=subprocess.PIPE)
-    wait_until(lambda: list(scratch.glob("*/0.o")))
+    wait_until(lambda: list(scratch.glob("*/[0-9]*.o")))
     started = descendants(process.pid)
     # Ctrl-C reaches the whole group, other signals often one process.
     os.killpg(process.pid, number) if number == signal.SIGINT else process.send_signal(number)

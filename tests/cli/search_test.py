@@ -12,7 +12,7 @@ from itertools import islice
 import pytest
 
 import compiler_gym
-from compiler_gym.cli.search_state import FEWEST_TRIES, Budget, Game
+from compiler_gym.cli.search_state import FEWEST_TRIES, Budget, Game, Limit
 from compiler_gym.cli.sequence_search import find, shorten
 from compiler_gym.cli.sequence_trials import PASS_SPACE, SequenceSearch, Trials
 from compiler_gym.envs.llvm import LlvmEnv, make_benchmark_from_source
@@ -169,6 +169,16 @@ def test_learnt_pieces_follow_the_best_passes(env, trials):
         trials.keep([trials.space["sroa"]], 0)
         some = [*islice(search.candidates(random.Random(0)), begin, begin + len(learnt))]
     assert some == [(trials, [trials.space[name] for name in ("sroa", *each)]) for each in learnt]
+
+
+def test_actions_without_effect_stay_few(env, trials, monkeypatch):
+    monkeypatch.setattr(Trials, "cost", lambda self, actions: 1)
+    with closing(Trials(env, LEVEL_SPACE, COST)) as levels:
+        game = Game("", costs={"instructions": {"O0": 1}})
+        search = SequenceSearch(game, levels, trials, llvm_only=True)
+        search.run(threading.Event(), Limit(None, 2000), random.Random(0))
+        assert 0 < len(levels.actions) < 60
+    assert 0 < len(trials.actions) < 300
 
 
 class TestTrials:

@@ -28,9 +28,9 @@ _SHARE_OF_THE_BETTER = 0.7
 # How often a piece of a learnt sequence is inserted.
 _SHARE_OF_PIECES = 0.5
 
-# A sequence that is only as good as the best one replaces it, so actions without effect collect, and
-# the time of a try grows with them. So none that is longer than this does that. A hundred tries
-# hardly reach it.
+# A sequence that is only as good as the best one replaces it. So actions without effect collect,
+# and the time of a try grows with them. Longer ones than these do not replace it. A hundred tries
+# hardly reach them.
 _MOST_LEVELS, _MOST_PASSES = 48, 256
 
 # A copy of the episode is kept after so many actions of the best sequence, after twice as many, and

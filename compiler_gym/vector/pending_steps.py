@@ -293,8 +293,7 @@ class Slot:
         self.is_over = False
 
     def _add_name(self, error: Exception, benchmark: Any) -> None:
-        """Adds the environment and its program to the text of an error."""
-        benchmark = benchmark or self.env.compiler_env.benchmark
+        """Adds the environment, and the program given to the reset, to the text of an error."""
         text = str(error.args[0]) if error.args else type(error).__name__
         program = f" ({benchmark})" if benchmark and str(benchmark) not in text else ""
         error.args = (f"Environment {self.number}{program}: {text}", *error.args[1:])

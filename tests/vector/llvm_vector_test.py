@@ -188,6 +188,15 @@ class TestProgramsThatDoNotCompile:
                     envs.step([0, 0])
             envs.step([0, 0])  # The next one of the list.
 
+    def test_no_other_program_is_named(self):
+        unknown = "benchmark://kernels-v0/sha257"
+        with compiler_gym.make_vec(ID, 2, benchmarks=[*KERNELS[:2], unknown]) as envs:
+            envs.reset()
+            with pytest.raises(LookupError) as error:
+                envs.reset()
+            assert str(error.value).startswith(f"Environment 0: There is no benchmark '{unknown}'")
+            assert KERNELS[0] not in str(error.value)
+
 
 class TestAutoreset:
     def test_disabled(self):

@@ -41,6 +41,7 @@ def verify(file: _FileArgument, command: _CallArgument) -> None:
       compiler-gym lock verify size.lock -- 'make clean && make -j8'
     """  # noqa: D301
     lock = _existing(file)
+    lock.read()  # Each compiler would report the same damage.
     lines = [each for each in _build(lock, command, {FROZEN: "1"}) if each.kind == "lock"]
     if not lines:
         raise ValueError(

@@ -5,12 +5,14 @@ import json
 import os
 import shlex
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
+from inspect import formatannotation
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_origin
 
 import compiler_gym
 from compiler_gym.cli.kept_objects import Found, digest_of
+from compiler_gym.tuning.size.compilation import change_from_json
 from compiler_gym.tuning.size.safety import MAX_STACK_GROWTH, Kind, Limits
 from compiler_gym.util import llvm_tools
 from compiler_gym.util.commands import run_command
@@ -119,15 +121,15 @@ class LockFile:
             ValueError: If it is not a lock file.
         """
         try:
-            text = self.path.read_text(encoding="utf-8")
+            data = self.path.read_bytes()
         except FileNotFoundError:
             return {}
         try:
-            facts = json.loads(text)
+            facts = json.loads(data.decode())
             if facts["format"] != _FORMAT:
                 raise ValueError(f"expected format {_FORMAT}, got {facts['format']!r}")
-            entries = [Entry(**each) for each in facts["units"]]
-        except (ValueError, KeyError, TypeError) as error:
+            entries = [_checked_entry(*each) for each in enumerate(facts["units"], start=1)]
+        except (ValueError, LookupError, TypeError, RecursionError) as error:
             raise ValueError(
                 f"{self.path} is not a lock file of compiler-gym ({error}); make a new one, or "
                 "resolve the conflicts of a merge in it"
@@ -149,6 +151,34 @@ class LockFile:
         """Adds an entry, or replaces that of its key. Safe with several processes."""
         with file_lock(self.folder):
             self.write((self.read() | {entry.key: entry}).values())
+
+
+def _checked_entry(number: int, facts: Any) -> Entry:
+    """Returns the entry of the JSON of a unit.
+
+    Raises:
+        ValueError: If it is none.
+    """
+    try:
+        entry = Entry(**facts)
+        for each in fields(Entry):
+            if not _is_of(each.type, value := getattr(entry, each.name)):
+                expected = formatannotation(each.type)
+                raise TypeError(f"expected {each.name} of the type {expected}, got {value!r}")
+        _ = entry.limits
+        change_from_json(entry.decisions)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"unit {number}: {error}") from error
+    return entry
+
+
+def _is_of(kind: Any, value: Any) -> bool:
+    """Returns whether a value of JSON is of the type of a field."""
+    origin, arguments = get_origin(kind) or kind, get_args(kind)
+    if type(value) is not origin:
+        return False
+    parts = value.values() if origin is dict else value if origin is list else ()
+    return all(_is_of(arguments[-1], part) for part in parts)
 
 
 def unit_of(folder: Path, clang: Path, source: str, options: Sequence[str], bitcode: Path) -> Unit:

@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -212,3 +213,52 @@ def test_update_drops_missing_sources(run, fails, folder, monkeypatch):
     monkeypatch.chdir("src")
     done = run("lock", "update", "../size.lock", "--", "make", "-C", "..", "-B", "src/two.o")
     assert done.stdout.startswith("1 unit as before; all together ")
+
+
+_UNIT = {
+    "source": "one.c",
+    "options": "-Oz",
+    "content": "0" * 32,
+    "compiler": "clang version 22.1.8",
+    "version": "1.0.0",
+    "objective": "bytes",
+    "before": 10,
+    "after": 5,
+    "evaluations": 4,
+    "from_bitcode": False,
+    "decisions": {"calls": ["3=inline"]},
+    "left_out": [],
+    "object": "0" * 32,
+}
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [
+        ("before", "10", "expected before of the type int, got '10'"),
+        ("decisions", {"calls": [3]}, "expected decisions of the type dict[str, list[str]], got"),
+        ("decisions", {"calls": ["x=inline"]}, "invalid literal for int()"),
+        ("decisions", {"cells": []}, "expected decisions, got cells"),
+        ("left_out", None, "expected left_out of the type list[str], got None"),
+        ("without", ["inlining"], "'inlining' is not a valid Kind"),
+        ("sauce", "one.c", "sauce"),
+    ],
+)
+def test_explain_of_a_damaged_entry(fails, environment, field, value, said):
+    Path("size.lock").write_text(json.dumps({"format": 1, "units": [_UNIT | {field: value}]}))
+    line = fails("lock", "explain", "size.lock", "one.c")
+    assert "size.lock is not a lock file of compiler-gym (unit 1: " in line and said in line
+
+
+def test_all_commands_name_a_damaged_file(fails, environment):
+    Path("good.lock").write_text(json.dumps({"format": 1, "units": [_UNIT]}))
+    for content in (b"[]", b"\xff{}", b'{"format": 1, "units": [null]}', b"[" * 100_000):
+        Path("size.lock").write_bytes(content)
+        for words in (
+            ("explain", "size.lock"),
+            ("diff", "good.lock", "size.lock"),
+            ("verify", "size.lock", "--", "touch built"),
+            ("update", "size.lock", "--", "touch built"),
+        ):
+            assert "size.lock is not a lock file of compiler-gym (" in fails("lock", *words)
+    assert not os.path.exists("built")

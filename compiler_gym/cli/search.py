@@ -40,6 +40,8 @@ from compiler_gym.cli.search_state import (
     unoptimised_beside,
 )
 from compiler_gym.cli.sequence_search import bitcode_of, play, reporting, search_on_nodes
+from compiler_gym.errors import EnvironmentNotSupported
+from compiler_gym.util import llvm_tools
 from compiler_gym.util.filesystem import atomic_file_write
 from compiler_gym.util.interrupts import INTERRUPTED
 
@@ -236,10 +238,15 @@ def _table(games: list[Game]) -> Any:
 def _write_commands(games: list[Game], path: Path) -> None:
     """Writes a script with the commands of opt that make the results. They can be long."""
     lines = ["# Makes the results of compiler-gym search again, with opt."]
+    try:
+        opt = shlex.quote(str(llvm_tools.opt_path()))
+    except EnvironmentNotSupported as error:
+        opt, lines = "opt", [*lines, f"# {error}"]
     for game in games:
         if game.bitcode is not None and game.commandline:
             files = shlex.join([str(game.unoptimised), "-o", str(game.bitcode)])
-            lines += ["", f"# {game.name}", game.commandline.replace(_PLACES, files)]
+            command = game.commandline.replace("opt", opt, 1).replace(_PLACES, files)
+            lines += ["", f"# {game.name}", command]
     with atomic_file_write(path, fileobj=True, mode="w") as file:
         file.write("\n".join(lines) + "\n")
 

@@ -22,6 +22,7 @@ from compiler_gym.envs.compiler_env import CompilerEnv
 from compiler_gym.errors import BenchmarkInitError, ServiceError
 from compiler_gym.evaluation.result import Evaluation
 from compiler_gym.evaluation.rows import EPISODE_STEPS, EvaluationRow, output_of
+from compiler_gym.service.environment.benchmark_selection import BenchmarkSelection
 from compiler_gym.service.environment.episode import known_compiler_version
 from compiler_gym.util.optional_packages import require
 
@@ -210,13 +211,14 @@ def evaluate(
             the policy was trained with.
 
     Returns:
-        The rows, and why programs have none: those that cannot be compiled.
+        The rows, and why programs have none: those that cannot be downloaded or compiled.
 
     Raises:
         ValueError: The reward has no baseline and none is named, only one of ``cost`` and
             ``baseline`` is, there is no such part, there are no programs, they have no end, there
             is no limit of steps, or the policy takes masks and the environment has none.
-        LookupError: There is no such dataset.
+        LookupError, FileNotFoundError: There is no such dataset, program or file. Names are checked
+            before the first episode, as far as that is possible without a download.
         TypeError: The policy is none of the above.
         BenchmarkInitError, ServiceError: No program can be compiled at all.
     """
@@ -238,11 +240,25 @@ def evaluate(
         programs = list(benchmarks)
         if not programs:
             raise ValueError("expected at least one program, got none; try benchmarks=[...]")
+        selection = BenchmarkSelection(compiler_env.datasets)
+        for each in programs:
+            selection.check(each)
         total = len(programs) * len(seeds)
         rows: list[EvaluationRow] = []
         failed: dict[str, str] = {}
-        for benchmark in programs:
-            program, episodes = uri_of(benchmark), []
+
+        def fail(program: str, error: Exception) -> None:
+            if len(failed) == len(programs) - 1:
+                raise error
+            failed[program] = str(error)
+
+        for each in programs:
+            program, episodes = uri_of(each), []
+            try:
+                benchmark = selection.resolve(each)
+            except (LookupError, OSError, ValueError) as error:
+                fail(program, error)
+                continue
             try:
                 for seed in seeds:
                     number = seed if common_random_numbers else random_seed(seed, program)
@@ -252,9 +268,7 @@ def evaluate(
                     episodes.append(replace(row, output=output_of(compiler_env)) if check else row)
                     on_episode(episodes[-1], total)
             except (BenchmarkInitError, ServiceError) as error:
-                if len(failed) == len(programs) - 1:
-                    raise
-                failed[program] = str(error)
+                fail(program, error)
             else:
                 rows += episodes
         version = known_compiler_version(compiler_env)

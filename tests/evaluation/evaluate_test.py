@@ -184,6 +184,23 @@ def test_program_that_cannot_be_compiled(tmp_path):
         compiler_gym.evaluate(lambda seen: 0, benchmarks=uris[:1], max_episode_steps=1)
 
 
+@pytest.mark.parametrize(
+    "wrong", ["benchmark://kernels-v0/sha257", "benchmark://kernels-v1", "file:///not/there.c"]
+)
+def test_names_are_checked_before_the_first_episode(wrong):
+    with pytest.raises((LookupError, FileNotFoundError), match=wrong.removeprefix("file://")):
+        compiler_gym.evaluate(pytest.fail, benchmarks=[SHA256, wrong])
+
+
+def test_rows_outlive_a_program_that_is_lost_later(tmp_path):
+    lost = tmp_path / "lost.ll"
+    lost.write_text("define void @f() { ret void }")
+    options = {"benchmarks": [SHA256, lost], "max_episode_steps": 1}
+    result = compiler_gym.evaluate(lambda _: lost.unlink(missing_ok=True) or 0, **options)
+    assert [row.benchmark for row in result.rows] == [SHA256]
+    assert "lost.ll" in result.failed[lost.as_uri()]
+
+
 class EndingService(CompilerEnvWrapper):
     """Ends the service before a step, or behind one so that its cost cannot be observed."""
 

@@ -1,13 +1,16 @@
 """The choice of the program of each episode."""
 
 from collections.abc import Iterable
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
 import numpy as np
 
 from compiler_gym.datasets import AnyBenchmark, Benchmark, BenchmarkUri, Dataset, Datasets
-from compiler_gym.datasets.uri import uri_of_file
+from compiler_gym.datasets.benchmark import uri_of
+from compiler_gym.datasets.uri import FILE_SCHEMES, uri_of_file
+from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.util.random_state import copy_generator, shallow_copy
 
 # Some datasets are infinite.
@@ -87,6 +90,28 @@ class BenchmarkSelection:
             "A benchmark is given by its URI, by the Path of a file, or as a Benchmark or "
             f"BenchmarkUri object, not as {type(benchmark).__name__}"
         )
+
+    def check(self, benchmark: AnyBenchmark) -> None:
+        """Raises an error of :meth:`resolve` that is known without a download or a compilation."""
+        if not self._may_exist(benchmark):
+            with suppress(BenchmarkInitError):
+                self.resolve(benchmark)
+
+    def _may_exist(self, benchmark: AnyBenchmark) -> bool:
+        if isinstance(benchmark, Benchmark):
+            return True
+        if not isinstance(benchmark, Path | str | BenchmarkUri):
+            return False
+        text = uri_of(benchmark)
+        uri = BenchmarkUri.from_string(text)
+        if uri.scheme in FILE_SCHEMES:
+            return uri.file().is_file()
+        if text not in self.datasets:
+            return False
+        dataset = self.datasets.dataset(text)
+        # By default, a dataset makes the benchmark to find out.
+        is_quick = type(dataset).has_parsed_uri is not Dataset.has_parsed_uri
+        return not (dataset.installed and is_quick) or dataset.has_parsed_uri(uri)
 
     def choose(self, benchmark: AnyBenchmark) -> None:
         """Chooses the benchmark of all further episodes. Raises the errors of :meth:`resolve`."""

@@ -280,8 +280,9 @@ class Evaluation:
         ]
         return f" ({'; '.join(known)})" if known else ""
 
-    def __str__(self) -> str:
-        """Returns the metric in a sentence."""
+    @property
+    def notes(self) -> str:
+        """The programs that the metric leaves out, as the end of a sentence; empty if none."""
         notes = ""
         endless = len({row.benchmark for row in self.rows} & self._endless)
         if endless:
@@ -292,12 +293,16 @@ class Evaluation:
             notes += f"; apart: {programs} programs that the baseline nearly removes, {ratio:.1%}"
         if self.failed:
             notes += f"; {len(self.failed)} programs failed"
+        return notes
+
+    def __str__(self) -> str:
+        """Returns the metric in a sentence."""
         if not self.counted:
-            return f"no episode counts{notes}"
+            return f"no episode counts{self.notes}"
         return (
             f"{self.final:.1%} of {self.baseline} at the end{self._intervals()}, "
             f"{self.best:.1%} at best on the way; "
-            f"{self.smaller} of {len(self.counted)} episodes end below it{notes}"
+            f"{self.smaller} of {len(self.counted)} episodes end below it{self.notes}"
         )
 
     def _repr_html_(self) -> str:

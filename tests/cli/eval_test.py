@@ -47,6 +47,17 @@ def test_one_of_several_does_not_compile(run, policy, program_c, environment):
     assert "wrong.c failed: Command failed" in done.stderr
 
 
+def test_programs_that_oz_removes_are_apart(run, policy, program_c, environment):
+    calls = "".join(f"  if (pure(x * {n})) {{ y += x / {n + 1}; }}\n" for n in range(200))
+    (environment / "gone.c").write_text(
+        f"static int pure(int x) {{ return x * x; }}\nvoid f(int x) {{\n  int y = 0;\n{calls}}}\n"
+    )
+    text = run("eval", "gone.c", program_c.name, "--policy", policy.name).stdout
+    assert text.count("of 1 smaller; apart: 1 programs that the baseline nearly removes, ") == 2
+    text = run("eval", "gone.c", "--policy", policy.name).stdout
+    assert "No program counts for -Oz; 0 of 0 smaller; apart: 1 programs" in text
+
+
 def test_function_and_model(run, fails, environment):
     (environment / "own_policies.py").write_text(
         """

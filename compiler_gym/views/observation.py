@@ -1,5 +1,6 @@
 """The view of an environment's observations."""
 
+import itertools
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
@@ -28,12 +29,16 @@ class ObservationView:
 
     Attributes:
         spaces: The descriptions of the observation spaces by name.
+        family: A number that copies share, as forks do, and nothing else.
     """
+
+    _families = itertools.count()
 
     def __init__(
         self, raw_step: RawStep, spaces: Iterable[ObservationSpace | ObservationSpaceSpec]
     ):
         self._raw_step = raw_step
+        self.family = next(self._families)
         self.spaces: dict[str, ObservationSpaceSpec] = {}
         for index, space in enumerate(spaces):
             if not isinstance(space, ObservationSpaceSpec):
@@ -48,6 +53,7 @@ class ObservationView:
         """
         clone = ObservationView(raw_step, ())
         clone.spaces.update(self.spaces)
+        clone.family = self.family
         return clone
 
     def __getitem__(self, observation_space: str) -> Any:

@@ -20,6 +20,9 @@ class CostFunctionReward(Reward):
     The previous cost is at first that of the unoptimised program, so that the rewards of an episode
     add up to the total reduction, however late in the episode a reward is first asked for.
 
+    An object is for the episodes of one environment at a time. It may go from one to another, which
+    may have another compiler.
+
     Args:
         name: The name of the reward space.
         cost_function: The observation space of the cost; its values are numbers, lower is better.
@@ -39,14 +42,20 @@ class CostFunctionReward(Reward):
         self.previous_cost: float | None = None
         self._benchmark: Benchmark | None = None
         self._unoptimised_cost: float | None = None
+        # That of the observation view of the last reset.
+        self._family: int | None = None
         # Costs of unoptimised programs, by what is observed and the digest of the program. Copies
         # share them. None once a session parameter was sent, which may change them.
         self._known: dict[tuple[str, bytes], float] | None = {}
 
     def reset(self, benchmark: Benchmark, observation_view: ObservationView) -> None:
         """Starts an episode. Costs of the same benchmark stay cached."""
-        del observation_view
         self.previous_cost = None
+        if self._family != observation_view.family:
+            if self._family is not None:  # Another compiler may have other costs.
+                self.parameters_changed()
+                self._known = {}
+            self._family = observation_view.family
         if self._benchmark is not benchmark:
             # The message tells apart two programs of the same name.
             if self._benchmark is None or not self._benchmark.has_message_of(benchmark):
@@ -81,8 +90,14 @@ class CostFunctionReward(Reward):
 
         Raises:
             ServiceError: If that cost cannot be computed.
+            ValueError: If another environment has begun an episode with the same object.
         """
         del actions
+        if self._family != observation_view.family:
+            raise ValueError(
+                f"expected a reward object for each environment, got {self.name} in two; "
+                "make another for the second"
+            )
         cost = float(observations[0])
         if self.previous_cost is None:
             self.previous_cost = self.unoptimised_cost(observation_view)

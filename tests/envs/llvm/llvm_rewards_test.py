@@ -17,9 +17,10 @@ COSTS = {"CostO0": 100, "CostO3": 90, "CostOz": 60}
 class CountingView(dict):
     """Observations by name, which remembers what was asked for."""
 
-    def __init__(self, values=COSTS):
+    def __init__(self, values=COSTS, family=0):
         super().__init__(values)
         self.asked = []
+        self.family = family
 
     def __getitem__(self, name):
         self.asked.append(name)
@@ -156,3 +157,17 @@ def test_all_rewards():
         assert reward.default_negates_returns
         assert reward.deterministic
         assert reward.platform_dependent == ("TextSize" in name)
+
+
+def test_an_object_may_go_to_an_environment_of_another_compiler(view):
+    other = CountingView({"CostO0": 200, "CostOz": 100}, family=1)
+    reward = started(baseline_reward(), view)
+    assert reward.update([], [60], view) == 1
+    fork = copy_reward(reward, {})
+    started(reward, other)
+    assert reward.update([], [100], other) == 1
+    assert fork.update([], [100], view) == -1
+    with pytest.raises(ValueError, match="a reward object for each environment, got R in two"):
+        reward.update([], [60], view)
+    assert started(reward, view).update([], [60], view) == 1
+    assert view.asked == ["CostO0", "CostOz"] * 2

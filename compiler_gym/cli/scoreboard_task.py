@@ -194,7 +194,7 @@ def play_sequences(
             if space not in trials:
                 trials[space] = stack.enter_context(closing(Trials(env, space, _COST)))
             actions = [trials[space].space[name] for name in names]
-            cost = trials[space].cost(actions)
+            cost = trials[space].attempt(actions).cost
             if _note(game, began, cost):
                 best, game.actions = space, actions
     env.reset(action_space=best)

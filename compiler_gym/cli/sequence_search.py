@@ -147,7 +147,7 @@ def shorten(
             return False
         tries += 1
         # A smaller program would count more tries than the budget has.
-        return trials.cost(actions) == best
+        return trials.attempt(actions).cost == best
 
     for shorter in reductions(game.actions, is_as_good):
         trials.keep(shorter, best)

@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
+from typing import NamedTuple
 
 from compiler_gym.cli.search_state import Game, Limit
 from compiler_gym.envs.llvm import LlvmEnv
@@ -28,14 +29,31 @@ _SHARE_OF_THE_BETTER = 0.7
 # How often a piece of a learnt sequence is inserted.
 _SHARE_OF_PIECES = 0.5
 
-# A sequence that is only as good as the best one replaces it. So actions without effect collect,
-# and the time of a try grows with them. Longer ones than these do not replace it. A hundred tries
-# hardly reach them.
+# A sequence that is only as good as the best one replaces it. Each of its actions has an effect, but
+# the effects may cancel each other, and the time of a try grows with them. Longer ones than these do
+# not replace it.
 _MOST_LEVELS, _MOST_PASSES = 48, 256
+
+# Sequences whose result is known are no tries. So many are one, as a program may have few results.
+_KNOWN_AS_A_TRY = 8
 
 # A copy of the episode is kept after so many actions of the best sequence, after twice as many, and
 # so on. Each has a copy of the program.
 _STRIDE = 16
+
+
+class Trial(NamedTuple):
+    """The result of a sequence of actions.
+
+    Attributes:
+        actions: Those that have an effect. They have the same result.
+        cost: None if the compiler failed.
+        is_known: Whether they were tried before.
+    """
+
+    actions: list[int]
+    cost: int | None
+    is_known: bool
 
 
 class Trials:
@@ -60,6 +78,7 @@ class Trials:
         self.best: int | None = None
         self._observation = cost
         self._kept: dict[tuple[int, ...], LlvmEnv] = {}
+        self._costs: dict[tuple[int, ...], int | None] = {}
         self._root = fork_at(env, action_space=space)
         self._benchmark = env.benchmark
         self.space = self._root.action_space
@@ -69,14 +88,16 @@ class Trials:
         self._drop(list(self._kept))
         self._root.close()
 
-    def cost(self, actions: Sequence[int]) -> int | None:
-        """Returns the cost after a sequence, or None if the compiler failed."""
+    def attempt(self, actions: Sequence[int]) -> Trial:
+        """Compiles with a sequence. Looks at the cost if no sequence before had the same effects."""
         try:
-            return self._cost(actions)
+            trial = self._attempt(actions)
         except ServiceError:  # A sequence before has ended the process, and all copies with it.
             self._drop(list(self._kept))
             self._root.reset(benchmark=self._benchmark)
-            return self._cost(actions)
+            trial = self._attempt(actions)
+        self._costs[tuple(actions)] = self._costs[tuple(trial.actions)] = trial.cost
+        return trial
 
     def keep(self, actions: Sequence[int], cost: int) -> None:
         """Makes a sequence the best one."""
@@ -84,15 +105,29 @@ class Trials:
         kept = tuple(actions)
         self._drop([prefix for prefix in self._kept if kept[: len(prefix)] != prefix])
 
-    def _cost(self, actions: Sequence[int]) -> int | None:
-        pairs = zip(self.actions, actions, strict=False)
-        common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
-        start = common // _STRIDE * _STRIDE
+    def _attempt(self, actions: Sequence[int]) -> Trial:
+        changed = _common(self.actions, actions)
+        start = changed // _STRIDE * _STRIDE
+        # From here on, the sequence is again the best one.
+        end = len(actions) - _common(self.actions[::-1], actions[changed:][::-1])
+        effective = list(actions[:changed])
         with self._after(tuple(actions[:start])).fork() as env:
-            (cost,), _, done, _ = env.multistep(
-                actions[start:], observation_spaces=[self._observation]
-            )
-        return None if done else int(cost)
+            env.multistep(actions[start:changed])
+            for place, action in enumerate(actions[changed:], changed):
+                if place == end and (known := self._known(effective + list(actions[end:]))):
+                    return known
+                _, _, done, info = env.step(action)
+                if done:
+                    return Trial(list(actions), None, False)
+                if not info["action_had_no_effect"]:
+                    effective.append(action)
+            if known := self._known(effective):
+                return known
+            return Trial(effective, int(env.observation[self._observation]), False)
+
+    def _known(self, actions: list[int]) -> Trial | None:
+        key = tuple(actions)
+        return Trial(actions, self._costs[key], True) if key in self._costs else None
 
     def _after(self, prefix: tuple[int, ...]) -> LlvmEnv:
         """Returns an episode after a beginning of the best sequence. No step is taken in it."""
@@ -134,6 +169,7 @@ class SequenceSearch:
             for number, name in enumerate(passes.space.names)
             if not llvm_only or not passes.space.options[number] or name.startswith("mark-for-size")
         ]
+        self._known = 0
         self._most = {levels: _MOST_LEVELS, passes: _MOST_PASSES}
         self.best = levels
         costs = game.costs[game.goal]
@@ -144,7 +180,6 @@ class SequenceSearch:
     def run(self, stop: threading.Event, limit: Limit, rng: random.Random) -> None:
         """Searches until the limit, or until it is stopped."""
         began = time.monotonic()
-        seen = set()
         # The first candidates are the floor, which a short time does not lower.
         first = self._first
         if self._game.goal == "bytes":  # The baseline of which is clang's level.
@@ -152,15 +187,11 @@ class SequenceSearch:
         for level in first:
             if stop.is_set():
                 return
-            actions = [self._levels.space[name] for name in level]
-            seen.add((self._levels, tuple(actions)))
-            self._try(self._levels, actions, began)
+            self._try(self._levels, [self._levels.space[name] for name in level], began)
         for trials, actions in self.candidates(rng):
             if stop.is_set() or limit.is_over(self._game.tries):
                 return
-            if (trials, tuple(actions)) not in seen:
-                seen.add((trials, tuple(actions)))
-                self._try(trials, actions, began)
+            self._try(trials, actions, began)
 
     def candidates(self, rng: random.Random) -> Iterator[tuple[Trials, list[int]]]:
         """Yields sequences, each after the one before has been tried."""
@@ -199,7 +230,10 @@ class SequenceSearch:
     def _try(self, trials: Trials, actions: list[int], began: float) -> None:
         """Evaluates a sequence, and keeps it if it is as good as the best, and not too long."""
         game = self._game
-        cost = trials.cost(actions)
+        actions, cost, is_known = trials.attempt(actions)
+        self._known += is_known
+        if is_known and self._known % _KNOWN_AS_A_TRY:
+            return
         seconds = game.count_try(began)
         if cost is None or trials.best is None or cost > trials.best:
             return
@@ -213,3 +247,9 @@ class SequenceSearch:
         if cost < costs["best"] or (trials is self.best and cost == costs["best"]):
             self.best, costs["best"], game.actions = trials, cost, actions
             game.commandline = trials.space.to_string(actions)
+
+
+def _common(first: Sequence[int], second: Sequence[int]) -> int:
+    """Returns how many actions at the beginning are the same."""
+    pairs = zip(first, second, strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))

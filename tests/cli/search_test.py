@@ -14,7 +14,7 @@ import pytest
 import compiler_gym
 from compiler_gym.cli.search_state import FEWEST_TRIES, Budget, Game, Limit
 from compiler_gym.cli.sequence_search import find, shorten
-from compiler_gym.cli.sequence_trials import PASS_SPACE, SequenceSearch, Trials
+from compiler_gym.cli.sequence_trials import PASS_SPACE, SequenceSearch, Trial, Trials
 from compiler_gym.envs.llvm import LlvmEnv, make_benchmark_from_source
 from compiler_gym.tuning.policies.policy import (
     COST,
@@ -86,7 +86,7 @@ def fixture_trials(env):
 def test_passes_without_effect_are_removed(env, trials):
     needed, useless = (trials.space[name] for name in ("mem2reg", "globaldce"))
     game = Game(env.benchmark.uri, actions=[useless, needed, needed, useless])
-    game.costs["instructions"]["best"] = trials.cost([needed])
+    game.costs["instructions"]["best"] = trials.attempt([needed]).cost
     asked = []
     shorten(game, trials, threading.Event(), lambda tries: asked.append(tries) or False)
     assert game.actions == trials.actions == [needed]
@@ -169,8 +169,8 @@ def test_learnt_pieces_follow_the_best_passes(env, trials):
     assert some == [(trials, [trials.space[name] for name in ("sroa", *each)]) for each in learnt]
 
 
-def test_actions_without_effect_stay_few(env, trials, monkeypatch):
-    monkeypatch.setattr(Trials, "cost", lambda self, actions: 1)
+def test_equally_good_sequences_stay_short(env, trials, monkeypatch):
+    monkeypatch.setattr(Trials, "attempt", lambda self, actions: Trial(actions, 1, False))
     with closing(Trials(env, LEVEL_SPACE, COST)) as levels:
         game = Game("", costs={"instructions": {"O0": 1}})
         search = SequenceSearch(game, levels, trials, llvm_only=True)
@@ -183,45 +183,49 @@ class TestTrials:
     def test_costs_are_those_of_whole_episodes(self, env, trials):
         rng = random.Random(0)
         actions = [trials.space[name] for name in FIRST_SEQUENCE]
-        trials.keep(actions, trials.cost(actions))
+        trials.keep(*trials.attempt(actions)[:2])
         assert trials.best == cost_of(env, trials.space, actions)
         for _ in range(8):
-            other = mutate(actions, int(trials.space.n), rng)
-            assert trials.cost(other) == cost_of(env, trials.space, other)
+            other = mutate(trials.actions, int(trials.space.n), rng)
+            effective, cost, _ = trials.attempt(other)
+            assert cost == cost_of(env, trials.space, other)
+            assert cost == cost_of(env, trials.space, effective)
+
+    def test_actions_without_effect_are_left_out(self, trials):
+        needed, useless = (trials.space[name] for name in ("mem2reg", "globaldce"))
+        first = trials.attempt([useless, needed, useless])
+        assert first == ([needed], first.cost, False)
+        assert trials.attempt([needed, useless, needed]) == ([needed], first.cost, True)
 
     def test_a_common_beginning_is_not_repeated(self, trials, monkeypatch):
-        actions = [trials.space[name] for name in FIRST_SEQUENCE]
-        trials.keep(actions, trials.cost(actions))
+        actions = trials.attempt([trials.space[name] for name in FIRST_SEQUENCE]).actions
+        trials.keep(actions, 0)
         run = []
-        multistep = LlvmEnv.multistep
+        multistep, step = LlvmEnv.multistep, LlvmEnv.step
+        monkeypatch.setattr(
+            LlvmEnv, "multistep", lambda env, many: run.extend(many) or multistep(env, many)
+        )
+        monkeypatch.setattr(LlvmEnv, "step", lambda env, one: run.append(one) or step(env, one))
 
-        def counted(env, actions, **spaces):
-            run.append(len(actions))
-            return multistep(env, actions, **spaces)
+        def steps_for(sequence):
+            run.clear()
+            trials.attempt(sequence)
+            return len(run)
 
-        monkeypatch.setattr(LlvmEnv, "multistep", counted)
-        trials.cost([*actions[:-1], actions[0]])
-        assert sum(run) == len(actions)
-        run.clear()
-        trials.cost([*actions[:-2], actions[0]])
-        assert sum(run) < len(actions) / 2
+        assert steps_for([*actions[:-1], actions[0]]) == len(actions)
+        assert steps_for([*actions[:-2], actions[0]]) < len(actions) / 2
         # What is kept of another best sequence is the common beginning.
         trials.keep([*actions[:20], *actions], 0)
-        run.clear()
-        trials.cost([*actions[:20], *actions[1:]])
-        assert sum(run) == 4 + len(actions) - 1
+        assert steps_for([*actions[:20], *actions[1:]]) == 4 + len(actions) - 1
         trials.keep(actions[1:], 0)
-        run.clear()
-        trials.cost(actions[1:-1])
-        assert sum(run) == len(actions) - 2
+        assert steps_for(actions[1:-1]) == len(actions) - 2
 
     def test_goes_on_after_the_end_of_the_service(self, env, trials):
         actions = [trials.space[name] for name in FIRST_SEQUENCE[:20]]
-        cost = trials.cost(actions)
+        actions, cost, _ = trials.attempt(actions)
         trials.keep(actions, cost)
-        trials.cost(actions)
         os.kill(env.service.service.pid, signal.SIGKILL)
-        assert trials.cost(actions) == cost
+        assert trials.attempt([*actions, *actions[:2]]).cost
 
 
 def cost_of(env, space, actions):

@@ -4,7 +4,7 @@ import random
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from itertools import takewhile
+from itertools import chain, takewhile
 from typing import NamedTuple
 
 from compiler_gym.cli.search_state import Game, Limit
@@ -29,13 +29,18 @@ _SHARE_OF_THE_BETTER = 0.7
 # How often a piece of a learnt sequence is inserted.
 _SHARE_OF_PIECES = 0.5
 
-# A sequence that is only as good as the best one replaces it. Each of its actions has an effect, but
-# the effects may cancel each other, and the time of a try grows with them. Longer ones than these do
-# not replace it.
+# A sequence that is only as good as the best one replaces it. The effects of its actions may cancel
+# each other, and a try takes the longer. Sequences longer than these do not replace it.
 _MOST_LEVELS, _MOST_PASSES = 48, 256
 
 # Sequences whose result is known are no tries. So many are one, as a program may have few results.
 _KNOWN_AS_A_TRY = 8
+
+# After so many tries without a better sequence, the search goes on from another one: from learnt
+# ones, or from the smallest one after so many mutations.
+_STALE, _MUTATIONS = 80, 6
+_SHARE_OF_LEARNT = 0.5
+_PIECES_OF_A_START = 3
 
 # A copy of the episode is kept after so many actions of the best sequence, after twice as many, and
 # so on. Each has a copy of the program.
@@ -69,13 +74,18 @@ class Trials:
 
     Attributes:
         space: The action space.
-        actions: The best sequence, see :meth:`keep`.
+        actions: The best sequence since :meth:`begin_again`, see :meth:`keep`.
         best: Its cost; None before the first.
+        smallest: The best sequence of all.
+        stale: The tries since ``best`` has fallen.
     """
 
     def __init__(self, env: LlvmEnv, space: str, cost: str):
         self.actions: list[int] = []
         self.best: int | None = None
+        self.smallest: list[int] = []
+        self.stale = 0
+        self._least: int | None = None
         self._observation = cost
         self._kept: dict[tuple[int, ...], LlvmEnv] = {}
         self._costs: dict[tuple[int, ...], int | None] = {}
@@ -89,7 +99,7 @@ class Trials:
         self._root.close()
 
     def attempt(self, actions: Sequence[int]) -> Trial:
-        """Compiles with a sequence. Looks at the cost if no sequence before had the same effects."""
+        """Compiles with a sequence. Looks at the cost unless the same effects were tried before."""
         try:
             trial = self._attempt(actions)
         except ServiceError:  # A sequence before has ended the process, and all copies with it.
@@ -101,9 +111,17 @@ class Trials:
 
     def keep(self, actions: Sequence[int], cost: int) -> None:
         """Makes a sequence the best one."""
+        if self.best is None or cost < self.best:
+            self.stale = 0
         self.actions, self.best = list(actions), cost
+        if self._least is None or cost <= self._least:
+            self.smallest, self._least = self.actions, cost
         kept = tuple(actions)
         self._drop([prefix for prefix in self._kept if kept[: len(prefix)] != prefix])
+
+    def begin_again(self) -> None:
+        """Lets the next sequence be the best one, whatever its cost."""
+        self.best, self.stale = None, 0
 
     def _attempt(self, actions: Sequence[int]) -> Trial:
         changed = _common(self.actions, actions)
@@ -209,12 +227,26 @@ class SequenceSearch:
         while True:
             worse = passes if self.best is self._levels else self._levels
             trials = self.best if rng.random() < _SHARE_OF_THE_BETTER else worse
-            if trials is passes and rng.random() < _SHARE_OF_PIECES:
+            if trials.stale >= _STALE:
+                trials.begin_again()
+                yield trials, self._start(trials, chunks, rng)
+            elif trials is passes and rng.random() < _SHARE_OF_PIECES:
                 place = rng.randint(0, len(passes.actions))
                 chunk = rng.choice(chunks)
                 yield passes, [*passes.actions[:place], *chunk, *passes.actions[place:]]
             else:
-                yield trials, self._mutated(trials, rng)
+                yield trials, self._mutated(trials, trials.actions, rng)
+
+    def _start(self, trials: Trials, chunks: Sequence[list[int]], rng: random.Random) -> list[int]:
+        """Returns a sequence to go on from when there is nothing better near the best one."""
+        if trials is self._passes and rng.random() < _SHARE_OF_LEARNT:
+            some = rng.sample(chunks, _PIECES_OF_A_START)
+            last = rng.choice(Policy.load("coreset").sequences)
+            return [*chain.from_iterable(some), *self._numbers(last)]
+        actions = trials.smallest
+        for _ in range(_MUTATIONS):
+            actions = self._mutated(trials, actions, rng)
+        return actions
 
     def _numbers(self, names: Sequence[str]) -> list[int]:
         """Returns the numbers of passes, without those that are not allowed or not in this LLVM."""
@@ -222,23 +254,28 @@ class SequenceSearch:
         numbers = (space[name] for name in names if name in space.names)
         return [number for number in numbers if number in self._allowed[self._passes]]
 
-    def _mutated(self, trials: Trials, rng: random.Random) -> list[int]:
+    def _mutated(self, trials: Trials, actions: Sequence[int], rng: random.Random) -> list[int]:
         allowed = self._allowed[trials]
-        places = [allowed.index(action) for action in trials.actions]
+        places = [allowed.index(action) for action in actions]
         return [allowed[place] for place in mutate(places, len(allowed), rng)]
 
     def _try(self, trials: Trials, actions: list[int], began: float) -> None:
-        """Evaluates a sequence, and keeps it if it is as good as the best, and not too long."""
+        """Evaluates a sequence, and keeps it if it is as good as the best, and not too long.
+
+        The first after :meth:`Trials.begin_again` is kept in any case.
+        """
         game = self._game
         actions, cost, is_known = trials.attempt(actions)
         self._known += is_known
         if is_known and self._known % _KNOWN_AS_A_TRY:
             return
         seconds = game.count_try(began)
-        if cost is None or trials.best is None or cost > trials.best:
-            return
+        trials.stale += 1
         longest = max(len(trials.actions), self._most[trials])
-        if cost == trials.best and len(actions) > longest:
+        if cost is None or (
+            trials.best is not None
+            and (cost > trials.best or (cost == trials.best and len(actions) > longest))
+        ):
             return
         trials.keep(actions, cost)
         costs = game.costs[game.goal]

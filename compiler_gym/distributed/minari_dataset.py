@@ -63,7 +63,7 @@ def to_minari(
     """
     check_name(dataset_id)
     recorded = read_episodes(Path(folder))
-    env = RecordedEnv.of_episodes(recorded, observation, action_names)
+    env = RecordedEnv(recorded, observation, action_names)
     numbers = {name: number for number, name in enumerate(env.action_names)}
     episodes = [each for each in recorded if each.actions]
     buffers = [

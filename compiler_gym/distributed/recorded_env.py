@@ -15,7 +15,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 from gymnasium import spaces
-from typing_extensions import Self, override
+from typing_extensions import override
 
 from compiler_gym.distributed.rows import Trajectory, files_of, trajectories
 from compiler_gym.errors.nearest_names import unknown_name
@@ -106,7 +106,7 @@ class RecordedEnv(gymnasium.Env[Any, Any]):
     ``reset()`` draws one of :attr:`programs`, unless ``options={"program": URI}`` names one.
 
     Args:
-        folder: The folder of the table.
+        table: The folder of the table, or the episodes of :func:`read_episodes`.
         observation: The observation, which has to be numbers. By default the only one that was
             recorded; with none, it is an array of shape ``(0,)``.
         action_names: The names of all actions, in the order of their numbers: those of the
@@ -127,36 +127,11 @@ class RecordedEnv(gymnasium.Env[Any, Any]):
 
     def __init__(
         self,
-        folder: str | Path,
+        table: str | Path | Sequence[Trajectory],
         observation: str | None = None,
         action_names: Sequence[str] | None = None,
     ):
-        self._add_episodes(read_episodes(Path(folder)), observation, action_names)
-
-    @classmethod
-    def of_episodes(
-        cls,
-        episodes: Sequence[Trajectory],
-        observation: str | None = None,
-        action_names: Sequence[str] | None = None,
-    ) -> Self:
-        """Returns an environment of the episodes of :func:`read_episodes`.
-
-        Args:
-            episodes: The episodes.
-            observation: As for a folder.
-            action_names: As for a folder.
-        """
-        env = cls.__new__(cls)
-        env._add_episodes(episodes, observation, action_names)
-        return env
-
-    def _add_episodes(
-        self,
-        episodes: Sequence[Trajectory],
-        observation: str | None,
-        action_names: Sequence[str] | None,
-    ) -> None:
+        episodes = read_episodes(Path(table)) if isinstance(table, str | Path) else table
         recorded = sorted({name for each in episodes for name in _actions_of(each)})
         self.action_names = [*(recorded if action_names is None else action_names)]
         numbers = {name: number for number, name in enumerate(self.action_names)}

@@ -7,7 +7,7 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 from compiler_gym.distributed.minari_dataset import from_minari, to_minari
-from compiler_gym.distributed.recorded_env import RecordedEnv
+from compiler_gym.distributed.recorded_env import RecordedEnv, read_episodes
 from compiler_gym.distributed.rows import RowWriter, encode, fingerprint, schema_of
 from compiler_gym.spaces import Box, Sequence
 
@@ -127,6 +127,14 @@ def test_tables_that_cannot_be_played(table, rows, observation, message):
     folder = table(*rows)
     with pytest.raises((ValueError, LookupError), match=message):
         RecordedEnv(folder, observation)
+
+
+def test_episodes_that_were_read_before(table):
+    folder = table(row("xy"), row("x", "benchmark://a/c"))
+    env = RecordedEnv(read_episodes(folder), "Vector", ["y", "x"])
+    assert env.programs == RecordedEnv(folder, "Vector").programs
+    env.reset(options={"program": "benchmark://a/b"})
+    assert env.step(1)[0].tolist() == [1, 1]
 
 
 def test_no_table(tmp_path):

@@ -263,6 +263,31 @@ def check_cache(*build: str) -> None:
     assert len(log("clang", "no entry in the lock file")) == 2
 
 
+@pytest.mark.parametrize("name", ["ccache", "sccache"])
+def test_launchers_of_env(name, tmp_path):
+    """The key has the settings of ``env NAME=VALUE compiler-gym-cc``."""
+    for program, script in (
+        ("launcher", INTEGRATIONS[name].text),
+        ("compiler-gym-cc", '#!/bin/sh\necho "key of $COMPILER_GYM_LEVEL"\n'),
+        (name, '#!/bin/sh\necho "$CCACHE_COMPILERCHECK$SCCACHE_C_CUSTOM_CACHE_BUSTER: $*"\n'),
+    ):
+        (tmp_path / program).write_text(script)
+        (tmp_path / program).chmod(0o755)
+    for words, made in (
+        ("env COMPILER_GYM_LEVEL=-Oz A=b compiler-gym-cc -c x=y.c", "key of -Oz: {} -c x=y.c"),
+        ("/usr/bin/env compiler-gym-cc -c a.c", "key of : {} -c a.c"),
+        ("env A=b cc -c a.c", ": cc -c a.c"),
+        ("env -u A cc -c a.c", ": env -u A cc -c a.c"),
+    ):
+        done = subprocess.run(
+            [tmp_path / "launcher", *words.split()],
+            env=os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}"},
+            capture_output=True,
+            text=True,
+        )
+        assert done.stdout.strip().removeprefix("string:") == made.format("compiler-gym-cc")
+
+
 def test_cache_key(project, monkeypatch):
     def key(*words):
         return compile_smaller("-Oz", "-c", "main.c", "--cache-key", *words).stdout.strip()

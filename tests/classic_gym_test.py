@@ -312,6 +312,33 @@ class TestFiveResults:
         env.close()
 
 
+class TestVectors:
+    """Vectors of gym have five results, also of environments with four."""
+
+    @pytest.mark.parametrize("asynchronous", [False, True])
+    @pytest.mark.parametrize("options", [{}, {"apply_api_compatibility": True}])
+    def test_make(self, asynchronous, options):
+        envs = gym.vector.make("toy-v0", 2, asynchronous, max_episode_steps=2, **options)
+        envs = gym.wrappers.VectorListInfo(envs)
+        observations, infos = envs.reset(seed=1)
+        assert (observations.shape, infos) == ((2, 26), [{}, {}])
+        assert envs.single_action_space["append-a"] == 3
+        for steps in (1, 2):
+            observations, rewards, terminated, truncated, infos = envs.step([3, 3])
+            assert rewards.tolist() == [6 if steps == 1 else 1] * 2 and not terminated.any()
+            assert truncated.tolist() == [steps == 2] * 2
+        assert [info["final_observation"].sum() for info in infos] == [7, 7]
+        assert observations.sum() == 10
+        envs.close()
+
+    def test_wrapped_environments_and_others(self):
+        envs = gym.vector.SyncVectorEnv([lambda: AlwaysAppend(gym.make("toy-v0"))])
+        assert envs.reset(seed=1, options={"benchmark": HELLO})[0].sum() == 5
+        assert envs.step([0])[0].sum() == 6
+        assert envs.call("benchmark") == (HELLO,)
+        envs.close()
+
+
 class TestSpacesOfGym:
     """Spaces of gym as arguments."""
 

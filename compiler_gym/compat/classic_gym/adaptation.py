@@ -3,15 +3,16 @@
 The wrappers of gym, some of which ``gym.make()`` applies, expect five results of a step and spaces
 of gym's own classes. Around an environment of ours, a wrapper is either replaced by one of
 ``compiler_gym.wrappers``, or it sees an environment with five results, and its own result is
-converted back to four. Other environments are not affected. The classes of gym stay as they are
-until the program uses an environment of ours.
+converted back to four. In the vectors of gym, environments of ours have five results. Other
+environments are not affected. The wrappers of gym stay as they are until the program uses an
+environment of ours.
 """
 
 import contextlib
 import functools
 import importlib
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import ModuleType
 from typing import Any
 
@@ -45,6 +46,12 @@ _FOR_FIVE_RESULTS = (
     "TimeAwareObservation",
     "TimeLimit",
 )
+
+# Modules of gym, and their vectors of environments, which expect five results.
+_VECTORS = {
+    "gym.vector.async_vector_env": "AsyncVectorEnv",
+    "gym.vector.sync_vector_env": "SyncVectorEnv",
+}
 
 # The module without which there is no environment of ours.
 _ENV = "compiler_gym.envs.compiler_env"
@@ -112,6 +119,9 @@ def adapt_when_used(registration: ModuleType) -> None:
     for module in dict.fromkeys(module for module, _ in (*_SAME_AS, *_REGISTERED_AS)):
         when_imported(module, _join_classes)
     when_imported(_ENV, lambda _: _adapt_wrappers(registration))
+    if hasattr(registration, "EnvCompatibility"):  # Older versions have four results.
+        for module, name in _VECTORS.items():
+            when_imported(module, functools.partial(_adapt_vector, name))
 
 
 _adapted: set[ModuleType] = set()
@@ -160,6 +170,33 @@ def _adapt_methods(wrapper: Any) -> None:
         former = vars(wrapper).get(name)
         if former is not None and former.__module__ != __name__:
             setattr(wrapper, name, _like(former)(adapted(former)))
+
+
+def _adapt_vector(name: str, module: ModuleType) -> None:
+    vector: Any = getattr(module, name)
+    former = vector.__init__
+    if former.__module__ != __name__:
+
+        def init(self: Any, env_fns: Iterable[Callable[[], Any]], *args: Any, **kw: Any) -> None:
+            former(self, [*map(_ForVector, env_fns)], *args, **kw)
+
+        vector.__init__ = _like(former)(init)
+
+
+class _ForVector:
+    """Makes an environment with five results. Unlike a closure, this can be pickled.
+
+    Args:
+        make: Makes an environment.
+    """
+
+    def __init__(self, make: Callable[[], Any]):
+        self._make = make
+
+    def __call__(self) -> Any:
+        """Returns the environment; one that is not ours as it is."""
+        env = self._make()
+        return _five_results(env) or env
 
 
 def _like(former: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

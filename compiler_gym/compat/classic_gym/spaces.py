@@ -63,12 +63,16 @@ def as_classic_gym(space: Any) -> Any:
     if isinstance(space, spaces.Box):
         return gym.Box(space.low, space.high, space.shape, space.dtype)
     if isinstance(space, spaces.Discrete):
-        return _with_names(gym.Discrete)(space)
+        return _named(space)
     if isinstance(space, spaces.MultiBinary):
         return gym.MultiBinary(space.n)
     if isinstance(space, spaces.MultiDiscrete):
         return gym.MultiDiscrete(space.nvec, dtype=space.dtype)
     return space
+
+
+def _named(space: Any) -> Any:
+    return _with_names(sys.modules["gym.spaces"].Discrete)(space)
 
 
 @cache
@@ -87,5 +91,8 @@ def _with_names(discrete: Any) -> Any:
 
         def __getitem__(self, key: Any) -> Any:
             return self._space[key]
+
+        def __reduce__(self) -> Any:
+            return _named, (self._space,)
 
     return NamedDiscrete

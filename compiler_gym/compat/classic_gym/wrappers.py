@@ -55,7 +55,9 @@ class RenderMode(CompilerEnvWrapper):
 
 
 class FiveResults:
-    """An adapter that gives an environment five results, while the code of a gym wrapper runs.
+    """An adapter that gives an environment five results, for vectors of gym.
+
+    Wrappers of gym have it around the environment inside while their code runs.
 
     If the environment inside has five results already, they are not changed.
 
@@ -91,9 +93,13 @@ class FiveResults:
         """Converts the result of a wrapper's ``step()`` back to four values, if needed."""
         return four_results(result) if self._is_step_converted else result
 
-    def reset(self, **kwargs: Any) -> Any:
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None, **kwargs: Any
+    ) -> Any:
         """Begins an episode. Returns the observation and an empty info."""
-        result = self._env.reset(**kwargs)
+        if seed is not None:
+            self._env.seed(seed)
+        result = self._env.reset(**(options or {}), **kwargs)
         if isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], dict):
             return result
         self._is_reset_converted = True

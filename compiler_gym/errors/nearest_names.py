@@ -10,6 +10,9 @@ _MAX_CANDIDATES = 10_000
 # An error lists all names if there are at most this many, else only similar ones.
 _FEW_NAMES = 12
 
+# Without a similar one, it lists at most this many.
+_MANY_NAMES = 150
+
 # Longer names are not names, but perhaps the contents of a file.
 _LONGEST_NAME = 200
 
@@ -36,7 +39,8 @@ def unknown_name(kind: str, name: object, known: Iterable[str]) -> UnknownNameEr
     suggestion = did_you_mean(str(name), names)
     listing = ""
     if not suggestion or len(names) <= _FEW_NAMES:
-        listing = f" There are: {', '.join(names) or 'none'}"
+        rest = ", ..." if len(names) > _MANY_NAMES else ""
+        listing = f" There are: {', '.join(names[:_MANY_NAMES]) or 'none'}{rest}"
     return UnknownNameError(f"There is no {kind} {quoted(name)}.{suggestion}{listing}")
 
 

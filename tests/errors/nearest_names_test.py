@@ -50,6 +50,9 @@ def test_many_names_are_listed_only_if_none_is_similar():
     )
     assert str(unknown_name("thing", "zzz", names)).endswith(", name-19")
     assert str(unknown_name("thing", "zzz", [])) == "There is no thing 'zzz'. There are: none"
+    many = str(unknown_name("thing", "zzz", (f"a{number}" for number in range(3200))))
+    assert many.startswith("There is no thing 'zzz'. There are: a0, a1, ") and len(many) < 1000
+    assert many.endswith(", a149, ...")
 
 
 def test_a_long_name_is_shortened():

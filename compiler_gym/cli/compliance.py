@@ -13,6 +13,7 @@ from rich.text import Text
 from compiler_gym.cli.console import output, print_json, print_line, progress_bar, show
 from compiler_gym.cli.options import JsonOption, complete_env
 from compiler_gym.compliance.rule import Outcome, Result, Rule
+from compiler_gym.util.shell_format import plural
 
 if TYPE_CHECKING:
     from compiler_gym.compliance import Target
@@ -76,8 +77,7 @@ def print_summary(results: Sequence[Result]) -> None:
     counts = Counter(result.outcome for result in results)
     parts = ", ".join(f"{counts[outcome]} {outcome.value}" for outcome in Outcome)
     seconds = sum(result.seconds for result in results)
-    rules = "1 rule" if len(results) == 1 else f"{len(results)} rules"
-    print_line(f"\n{rules}: {parts}, in {seconds:.0f} seconds")
+    print_line(f"\n{plural(len(results), 'rule')}: {parts}, in {seconds:.0f} seconds")
 
 
 def print_rules(rules: Sequence[Rule]) -> None:

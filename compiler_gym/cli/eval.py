@@ -20,6 +20,7 @@ from compiler_gym.cli.options import (
 from compiler_gym.cli.pool_options import PoolProgress, RayOption, command_pool
 from compiler_gym.evaluation.rows import EPISODE_STEPS, WRONG
 from compiler_gym.tuning.policies.shipped import SHIPPED
+from compiler_gym.util.shell_format import percent
 
 if TYPE_CHECKING:
     from compiler_gym.distributed.task import Job
@@ -165,10 +166,6 @@ def _evaluated(
     return rows
 
 
-def _percent(ratio: float | None) -> str:
-    return "" if ratio is None else f"{ratio:.1%}"
-
-
 def _print(rows: list[dict[str, Any]], policy: str) -> None:
     cells = [
         {
@@ -177,8 +174,8 @@ def _print(rows: list[dict[str, Any]], policy: str) -> None:
             "-Oz": row["Oz"],
             "marked\n-Oz": row["marked_Oz"],
             "policy": row["policy"],
-            "policy\n/-Oz": f"{row['ratio']:.1%}",
-            "/marked\n-Oz": _percent(row["marked_ratio"]),
+            "policy\n/-Oz": percent(row["ratio"], 1),
+            "/marked\n-Oz": percent(row["marked_ratio"], 1),
             "passes": len(row["passes"]),
             "output": row["output"],
         }

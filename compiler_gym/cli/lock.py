@@ -13,7 +13,7 @@ from compiler_gym.cli.lock_file import Entry, Key, LockFile
 from compiler_gym.cli.project_build import LogLine, read_log, run_build
 from compiler_gym.cli.wrapper_settings import FROZEN, LOCK, LOG
 from compiler_gym.errors.nearest_names import unknown_name
-from compiler_gym.util.shell_format import plural
+from compiler_gym.util.shell_format import percent_saved, plural
 from compiler_gym.util.truncate import filled
 
 lock_app = typer.Typer(
@@ -105,7 +105,7 @@ def explain(
             "unit": each.source,
             "before": each.before,
             "after": each.after,
-            "saved": _saved(each.before, each.after),
+            "saved": percent_saved(each.before, each.after),
             "decisions": sum(map(len, each.decisions.values())),
             "left out": len(each.left_out),
         }
@@ -151,7 +151,7 @@ def _build(lock: LockFile, words: list[str], variables: dict[str, str]) -> list[
 
 def _print_entry(entry: Entry) -> None:
     print_line(f"{entry.source} {entry.options}".rstrip())
-    saved = _saved(entry.before, entry.after)
+    saved = percent_saved(entry.before, entry.after)
     print_line(
         f"  {entry.after} of {entry.before} ({entry.objective}, {saved} saved), "
         f"{plural(entry.evaluations, 'evaluation')}"
@@ -196,7 +196,3 @@ def _what(before: Entry, after: Entry) -> str:
 def _total(entries: Iterable[Entry]) -> tuple[int, int]:
     listed = list(entries)
     return sum(each.before for each in listed), sum(each.after for each in listed)
-
-
-def _saved(before: int, after: int) -> str:
-    return f"{1 - after / before:.2%}" if before else ""

@@ -12,7 +12,7 @@ from compiler_gym.tuning.size.object_file import StackUse, readable_names
 from compiler_gym.tuning.size.objective import Objective
 from compiler_gym.tuning.size.optimizer import Optimizer
 from compiler_gym.tuning.size.trial_linking import LinkedSize
-from compiler_gym.util.shell_format import plural
+from compiler_gym.util.shell_format import percent_saved, plural
 from compiler_gym.util.truncate import shortened
 
 _MAX_FUNCTIONS = 8
@@ -62,7 +62,7 @@ def print_report(result: Result) -> None:
             "evaluations": each.evaluations,
             "seconds": f"{each.seconds:.1f}",
             unit: each.size,
-            "saved": f"{1 - each.size / before:.2%}" if before else "",
+            "saved": percent_saved(before, each.size),
         }
         for each in search.stages
     ]
@@ -252,18 +252,14 @@ def _other_saved(result: Result) -> dict[str, str]:
     """Returns a cell with the saved share of code, or of loaded bytes; else empty."""
     before, after = result.search.baseline, result.search.best
     if result.search.objective is Objective.ALL:
-        return {"code\nsaved": _share(before.object.text, after.object.text)}
+        return {"code\nsaved": percent_saved(before.object.text, after.object.text)}
     if result.search.objective is Objective.TEXT:
-        return {"loaded\nsaved": _share(before.loaded, after.loaded)}
+        return {"loaded\nsaved": percent_saved(before.loaded, after.loaded)}
     return {}
 
 
 def _change(values: tuple[float, float] | None) -> str:
     return f"{values[1] / values[0] - 1:+.1%}" if values and values[0] else ""
-
-
-def _share(before: int, after: int) -> str:
-    return f"{1 - after / before:.2%}" if before else ""
 
 
 def print_linked_summary(results: Sequence[Result]) -> None:

@@ -23,7 +23,7 @@ from compiler_gym.cli.pool_options import PoolProgress, RayOption, command_pool
 from compiler_gym.tuning.policies.shipped import SHIPPED
 from compiler_gym.util.filesystem import atomic_file_write
 from compiler_gym.util.interrupts import INTERRUPTED
-from compiler_gym.util.shell_format import plural
+from compiler_gym.util.shell_format import percent, plural
 
 if TYPE_CHECKING:
     from compiler_gym.cli.scoreboard_task import Method
@@ -281,7 +281,7 @@ def _tables(
                 {
                     "method": each.method,
                     "programs": each.programs,
-                    **{str(at): _percent(each.saved[baseline][at].value) for at in budgets},
+                    **{str(at): percent(each.saved[baseline][at].value) for at in budgets},
                     "margin\nof 95 %": _margin(each.saved[baseline][last]),
                     "tries": f"{each.tries:.0f}",
                 }
@@ -309,7 +309,7 @@ def _tables(
             [
                 {
                     "set": name,
-                    **{each.method: _percent(_saved_in(each, name, last)) for each in found},
+                    **{each.method: percent(_saved_in(each, name, last)) for each in found},
                 }
                 for name in names
             ],
@@ -321,7 +321,7 @@ def _tables(
             [
                 {
                     "method": each.method,
-                    "code": _percent(each.code.value if each.code else None),
+                    "code": percent(each.code.value if each.code else None),
                     "margin\nof 95 %": _margin(each.code),
                     "above -Oz": each.larger,
                     "left out": each.left_out,
@@ -335,10 +335,6 @@ def _tables(
 
 def _saved_in(standing: "Standing", name: str, tries: int) -> float | None:
     return standing.sets[name]["Oz"][tries] if name in standing.sets else None
-
-
-def _percent(share: float | None) -> str:
-    return "" if share is None else f"{100 * share:.2f}%"
 
 
 def _seconds(seconds: float | None) -> str:

@@ -44,6 +44,7 @@ from compiler_gym.errors import EnvironmentNotSupported
 from compiler_gym.util import llvm_tools
 from compiler_gym.util.filesystem import atomic_file_write
 from compiler_gym.util.interrupts import INTERRUPTED
+from compiler_gym.util.shell_format import percent, plural
 
 if TYPE_CHECKING:
     from compiler_gym.distributed.worker import Worker
@@ -228,8 +229,8 @@ def _table(games: list[Game]) -> Any:
         for name, costs in game.costs.items():
             for level, heading in (("O0", "-O0"), ("Oz", "-Oz"), ("best", "best")):
                 row[f"{_HEADINGS[name]}\n{heading}"] = costs.get(level)
-        row["best\n/-Oz"] = "" if game.ratio is None else f"{game.ratio:.1%}"
-        row["/marked\n-Oz"] = "" if game.marked_ratio is None else f"{game.marked_ratio:.1%}"
+        row["best\n/-Oz"] = percent(game.ratio, 1)
+        row["/marked\n-Oz"] = percent(game.marked_ratio, 1)
         row["opt\nsays"] = game.proof or game.state
         rows.append(row)
     return make_table(rows, "LLVM passes chosen by search, against opt -Oz")
@@ -267,14 +268,13 @@ def _print_report(games: list[Game], finished: bool, folder: Path) -> None:
         return
     smaller = sum(game.ratio is not None and game.ratio < 1 for game in games)
     proven = sum(game.proof == "identical" for game in games)
-    programs = "program" if len(games) == 1 else "programs"
     less = _LESS[games[0].goal]
     if len(games) == 1:
         less = less.replace("have", "has")
     proof = f"opt made the same bytes for {proven} of {len(games)}."
     if any(game.proof == NO_OPT for game in games):
         proof = "opt is not installed to prove it. Try: pip install 'compiler_gym[clang]'"
-    print_line(f"\n{smaller} of {len(games)} {programs} {less} than with opt -Oz; {proof}")
+    print_line(f"\n{smaller} of {plural(len(games), 'program')} {less} than with opt -Oz; {proof}")
 
 
 def _as_json(game: Game) -> dict[str, Any]:

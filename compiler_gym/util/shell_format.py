@@ -24,6 +24,16 @@ def plural(quantity: float, singular: str, plural_form: str = "") -> str:
     return f"{quantity:,} {word}"
 
 
+def percent(share: float | None, digits: int = 2) -> str:
+    """Returns a share as a percentage, e.g. ``"12.34%"``; empty for None."""
+    return "" if share is None else f"{share:.{digits}%}"
+
+
+def percent_saved(before: float, after: float) -> str:
+    """Returns the share of a size that is saved, e.g. ``"12.34%"``; empty for a size of 0."""
+    return percent(1 - after / before if before else None)
+
+
 def indent(text: str, n: int = 4) -> str:
     """Returns a text with blanks in front of each line."""
     return "\n".join(" " * n + line for line in text.split("\n"))

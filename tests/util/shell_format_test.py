@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from compiler_gym.util.shell_format import join_cmd, plural
+from compiler_gym.util.shell_format import join_cmd, percent, percent_saved, plural
 
 
 @pytest.mark.parametrize(
@@ -20,6 +20,11 @@ from compiler_gym.util.shell_format import join_cmd, plural
 )
 def test_plural(arguments, text):
     assert plural(*arguments) == text
+
+
+def test_percent():
+    assert (percent(0.12345), percent(1.5, 1), percent(None)) == ("12.35%", "150.0%", "")
+    assert (percent_saved(200, 150), percent_saved(0, 0)) == ("25.00%", "")
 
 
 def test_join_cmd():

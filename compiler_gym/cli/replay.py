@@ -19,6 +19,7 @@ from compiler_gym.cli.options import (
     program_file,
     program_uri,
 )
+from compiler_gym.cli.validate import read_states
 from compiler_gym.util.shell_format import plural
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def replay(
 ) -> None:
     """Replay passes, and show the effect of each.
 
-    The exit code is 1 if a state cannot be replayed.
+    The exit code is 1 if a state cannot be replayed, or a line is malformed.
 
     \b
     Examples:
@@ -58,23 +59,21 @@ def replay(
       compiler-gym replay --program program.c sroa,instcombine,gvn
       compiler-gym replay -p program.c "opt -passes='module(globaldce)'" --write out.ll
     """  # noqa: D301
-    from compiler_gym.compiler_env_state import CompilerEnvState, CompilerEnvStateReader
+    from compiler_gym.compiler_env_state import CompilerEnvState
 
     if not states:
         raise typer.BadParameter("Name a CSV file of states; or --program, and passes to play.")
     _check_suffix(write)
     if program is None:
         files = [*map(Path, states)]
-        wanted = list(CompilerEnvStateReader.read_paths(states))
-        if not wanted:
-            raise ValueError(f"There are no states in {', '.join(states)}")
+        wanted, malformed = read_states(states)
         if write is not None and len(wanted) != 1:
             raise ValueError(
                 f"--write is for one state, and there are {len(wanted)}: give it a file with "
                 "one of them, or --program and its passes"
             )
     else:
-        files = []
+        files, malformed = [], 0
         text, uri = ",".join(states), program_uri(program)
         wanted = [CompilerEnvState(benchmark=uri, commandline=text, walltime=0)]
     if write is not None:
@@ -91,7 +90,7 @@ def replay(
         if as_json:
             print_json(results)
         failures.print()
-        if failures.reasons:
+        if failures.reasons or malformed:
             raise typer.Exit(1)
         if write is not None:
             opened.write_ir(write) if write.suffix == ".ll" else opened.write_bitcode(write)

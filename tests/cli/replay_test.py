@@ -28,9 +28,13 @@ def test_validate_accepts_the_reward_of_replay(run, environment):
     commandline = SROA.replace("(sroa)", "(sroa),function(gvn)")
     csv = f'{HEADER}kernels-v0/sha256,{reward!r},1.5,"{commandline}"\n'
     assert "Number of validated results: 1 of 1" in run("validate", "-", stdin=csv).stdout
-    done = run("validate", "-", stdin=f"{csv}1,2\n", code=1)
-    assert "Number of validated results: 1 of 1" in done.stdout
-    assert done.stderr.startswith("-: Line 3: expected 4 columns")
+    for command, shown in (
+        ("validate", "Number of validated results: 1 of 1"),
+        ("replay", "2 steps, "),
+    ):
+        done = run(command, "-", stdin=f"{csv}1,2\n", code=1)
+        assert shown in done.stdout
+        assert done.stderr.startswith("-: Line 3: expected 4 columns")
 
 
 def test_a_state_of_another_version(run, environment):

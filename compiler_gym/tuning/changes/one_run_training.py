@@ -78,7 +78,9 @@ def train_one_run(
         "whole": {text: _of_functions(rows, "end", text, is_whole=True) for text in WHOLE},
         "calls": {"inline": _of_calls(rows, True), "keep": _of_calls(rows, False)},
     }
-    model = {"about": about} | {kind: _choices(each, total) for kind, each in kinds.items()}
+    model: dict[str, Any] = {"about": about} | {
+        kind: _choices(each, total) for kind, each in kinds.items()
+    }
     for point, least in zip(("start", "end"), enough, strict=True):
         model[point]["enough"] = least
         # The trees know nothing about larger functions.

@@ -1,6 +1,5 @@
 """``compiler-gym optimize compile_commands.json``: the object files of a whole project."""
 
-import math
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -35,6 +34,7 @@ from compiler_gym.util.filesystem import atomic_file_write
 from compiler_gym.util.held_interrupts import hold_interrupts
 from compiler_gym.util.interrupts import INTERRUPTED
 from compiler_gym.util.shell_format import join_cmd, plural
+from compiler_gym.util.statistics import geometric_mean
 
 _SECONDS = 600
 _LONGEST_SEARCH_SECONDS = 24 * 3600.0
@@ -270,7 +270,7 @@ def _print_results(search: _Search, settings: Settings, count: int) -> None:
         print_table(rows, f"{objective.unit}, most saved first")
         before = sum(each.found.before for each in made)
         after = sum(each.found.after for each in made)
-        mean = math.exp(sum(math.log(1 - _saved(each.found)) for each in made) / len(made))
+        mean = geometric_mean(1 - _saved(each.found) for each in made)
         print_line(
             f"\n{len(made)} of {plural(count, 'object file')} made: {after} {objective.unit}, "
             f"where clang makes {before}; {1 - mean:.2%} smaller in the geometric mean."

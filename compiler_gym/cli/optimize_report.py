@@ -1,6 +1,5 @@
 """Reports of ``compiler-gym optimize`` about object files that are to be small."""
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,6 +12,7 @@ from compiler_gym.tuning.size.objective import Objective
 from compiler_gym.tuning.size.optimizer import Optimizer
 from compiler_gym.tuning.size.trial_linking import LinkedSize
 from compiler_gym.util.shell_format import percent_saved, plural
+from compiler_gym.util.statistics import geometric_mean
 from compiler_gym.util.truncate import shortened
 
 _MAX_FUNCTIONS = 8
@@ -235,7 +235,7 @@ def print_summary(results: Sequence[Result]) -> None:
     counts = objective is Objective.INSTRUCTIONS
     are_smaller = "have fewer instructions" if counts else "are smaller"
     smaller = sum(each.saved > 0 for each in results)
-    rest = math.exp(sum(math.log(1 - each.saved) for each in results) / len(results))
+    rest = geometric_mean(1 - each.saved for each in results)
     by = f", by {1 - rest:.2%} in the geometric mean" if smaller else ""
     print_line(f"\n{smaller} of {len(results)} {are_smaller} than those of clang {level}{by}.")
     if not results[-1].is_finished:

@@ -29,7 +29,7 @@ class ObservationView:
 
     Attributes:
         spaces: The descriptions of the observation spaces by name.
-        family: A number that copies share, as forks do, and nothing else.
+        family: A number that the views of an environment and of its forks share, and no others.
     """
 
     _families = itertools.count()

@@ -338,6 +338,7 @@ class SpaceChoices:
 
     def replace_observations(self, view: ObservationView) -> None:
         """Replaces the view that computes observations."""
+        view.family = self.observations.family
         self.observations = view
         self._plan()
 

@@ -3,6 +3,7 @@ import re
 import pytest
 
 from compiler_gym.envs.llvm.llvm_rewards import CLEAR_CHANGE, make_llvm_rewards
+from compiler_gym.views import ObservationView
 
 NAMES = [reward.name for reward in make_llvm_rewards()]
 PASSES = ["mem2reg", "simplifycfg", "inline", "instcombine", "globaldce"]
@@ -32,3 +33,11 @@ def test_several_rewards_in_one_step(env):
     )
     assert rewards[0] > 0
     assert rewards[1] == pytest.approx(rewards[0] / env.observation["IrInstructionCountO0"])
+
+
+def test_another_view_of_observations_changes_no_reward(env):
+    env.reset(reward_space="IrInstructionCountOz")
+    view = env.observation
+    env.observation = ObservationView(view._raw_step, view.spaces.values())
+    _, reward, _, info = env.step(env.action_space["mem2reg"])
+    assert reward > 0, info

@@ -67,7 +67,8 @@ def _exit(code: int) -> NoReturn:
     """Ends like clang: with an exit code, or by a signal if that is negative."""
     if code < 0:
         sys.stderr.flush()
-        signal.signal(-code, signal.SIG_DFL)
+        if -code != signal.SIGKILL:  # No program handles this one.
+            signal.signal(-code, signal.SIG_DFL)
         os.kill(os.getpid(), -code)
     sys.exit(code)
 

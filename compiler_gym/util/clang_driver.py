@@ -28,11 +28,12 @@ _SECONDS = 60
 
 # clang edits its arguments by this variable, also those of response files.
 OVERRIDES = "CCC_OVERRIDE_OPTIONS"
-# Even with -###, clang removes the files of these options, and the archives that it would make. The
-# first kind is left out, and archives are refused.
-_WITHOUT_REMOVALS = (
+# Even with -###, clang removes the files of these options, and the archives that it would make, and
+# writes reproducers. All but archives are left out, and archives are refused.
+_WITHOUT_EFFECTS = (
     *("s/^-MJ$/-ccc-gcc-name/", "s/^-MJ..*$/-Qunused-arguments/"),
     "s/^--*serialize-diagnostics$/-ccc-gcc-name/",
+    "s/^--*gen-reproducer.*$/-Qunused-arguments/",
     "s/^--emit-static-lib$/--emit-static-lib=no/",
 )
 # In their place stand options without effect, with and without a value. No job has them, unless the
@@ -200,9 +201,9 @@ def jobs_of(
 ) -> list[Job]:
     """Asks clang for the jobs of a command. No job runs, and no file is written or removed.
 
-    Files of the driver itself and serialised diagnostics are in no job: ``-MJ`` and
-    ``--serialize-diagnostics``. clang reads response files and configuration files: see
-    :func:`has_readable_files`.
+    Files of the driver itself and serialised diagnostics are in no job: ``-MJ``,
+    ``-gen-reproducer`` and ``--serialize-diagnostics``. clang reads response files and
+    configuration files: see :func:`has_readable_files`.
 
     Args:
         clang: The driver.
@@ -216,7 +217,7 @@ def jobs_of(
     command = [str(clang), "-###", *words]
     variables = {**os.environ} if environment is None else {**environment}
     # "#" suppresses messages about the changes.
-    variables[OVERRIDES] = " ".join([variables.get(OVERRIDES, "#"), *_WITHOUT_REMOVALS])
+    variables[OVERRIDES] = " ".join([variables.get(OVERRIDES, "#"), *_WITHOUT_EFFECTS])
     try:
         done = run_command(
             command, timeout=_SECONDS, cwd=folder, env=variables, text=False, check=False
@@ -230,8 +231,8 @@ def jobs_of(
     names = " ".join([*said, *(word for job in listed for word in job)])
     if any(each in names for each in _IN_THEIR_PLACE):
         raise NotUnderstoodError(
-            "expected -MJ and --serialize-diagnostics as options, got a file or a value of that "
-            "name; try ./-MJ"
+            "expected -MJ, -gen-reproducer and --serialize-diagnostics as options, got a file or a "
+            "value of that name; try ./-MJ"
         )
     if done.returncode:
         raise NotUnderstoodError("".join(said) or "clang refuses the command")

@@ -371,6 +371,20 @@ def test_signals_reach_clang(folder):
     assert not (folder / "x.o").exists()
 
 
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV])
+def test_clang_that_is_killed(folder, monkeypatch, number):
+    # Such as by the kernel, if memory runs out.
+    real = llvm_tools.clang_path()
+    own_clang(
+        folder,
+        f'case "$1" in -Oz) ulimit -c 0; kill -{number:d} $$;; esac; {real} "$@"',
+        monkeypatch,
+    )
+    words = command("-Oz", "-c", "unit.c", "-o", "unit.o")
+    done = subprocess.run(words, check=False, capture_output=True)
+    assert (done.returncode, done.stderr) == (-number, b"")
+
+
 def test_units_whose_assembly_reads_files_are_not_kept(folder, monkeypatch):
     monkeypatch.setenv("COMPILER_GYM_EVALUATIONS", "1")
     blob = '__asm__(".globl blob\\nblob:\\n.%s \\"blob.txt\\"\\n");\n'

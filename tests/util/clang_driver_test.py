@@ -124,6 +124,13 @@ def test_no_file_is_removed(folder, words):
     assert {path: path.read_bytes() for path in folder.iterdir()} == before
 
 
+@pytest.mark.parametrize("option", ["-gen-reproducer", "--gen-reproducer=always"])
+def test_no_reproducer_is_written(folder, option):
+    before = {*folder.iterdir()}
+    assert job(folder, f"-c unit.c {option}", TMPDIR=str(folder)).makes_object
+    assert {*folder.iterdir()} == before
+
+
 def test_archive_is_refused_before_it_is_removed(folder):
     with pytest.raises(NotUnderstoodError, match="emit-static-lib"):
         jobs(folder, "--emit-static-lib unit.c -o known.h")

@@ -31,6 +31,7 @@ from compiler_gym.agents.problems import AgentError
 from compiler_gym.agents.workbench import TOOLS, Workbench
 from compiler_gym.explorer.access import guarded
 from compiler_gym.explorer.limits import LOCAL
+from compiler_gym.util.filesystem import read_text
 
 PATH = "/mcp"
 """The path of the server's address."""
@@ -240,7 +241,7 @@ def read_token(path: Path) -> str:
     """
     if path.stat().st_mode & 0o077:
         raise ValueError(f"expected a file that only you can read, got {path}; try chmod 600")
-    token = path.read_text(encoding="utf-8").strip()
+    token = read_text(path).strip()
     if len(token) < 16 or not token.isprintable() or " " in token:
         raise ValueError(f"expected a token of at least 16 printable characters in {path}")
     return token

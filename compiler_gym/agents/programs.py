@@ -131,8 +131,11 @@ def path_below(root: Path | None, file: str) -> Path:
             "This server was started without a folder for files: pass the program as text in the "
             "argument source, or ask the user to restart it with --root FOLDER"
         )
-    path = (root / file).resolve()
-    if not path.is_relative_to(root.resolve()):
+    try:
+        path = (root / file).resolve()
+    except (OSError, RuntimeError, ValueError):  # Such as a null byte, or a loop of links.
+        path = None
+    if path is None or not path.is_relative_to(root.resolve()):
         raise AgentError(f"expected a path below the folder of the server, got {file!r}")
     return path
 

@@ -164,6 +164,10 @@ def program_uri(name: str) -> str:
             f"{name} is not a program by its name, which has to end in "
             f"{', '.join(PROGRAM_SUFFIXES)}"
         )
+    if path.is_absolute() or path.parts[:1] == ("..",):
+        if path.exists():
+            raise ValueError(f"expected a file or the name of a program, got {name}")
+        raise FileNotFoundError(f"There is no file {name}")
     return uri_of_name(name)
 
 

@@ -24,6 +24,7 @@ from compiler_gym.cli.options import (
 from compiler_gym.cli.pool_options import PoolProgress, RayOption, command_pool
 from compiler_gym.errors.nearest_names import unknown_name
 from compiler_gym.tuning.policies.shipped import SHIPPED
+from compiler_gym.util.filesystem import read_text
 from compiler_gym.util.interrupts import INTERRUPTED
 from compiler_gym.util.shell_format import plural
 
@@ -256,11 +257,18 @@ class _Choice:
 
 
 def _read_sequences(path: Path, env: Any) -> Iterator[tuple[str, ...]]:
-    """Reads sequences of actions, one in each line."""
+    """Reads sequences of actions, one in each line.
+
+    Raises:
+        ValueError: If a name is no action. The message names the line.
+    """
     space = env.action_space
-    for line in path.read_text(encoding="utf-8").splitlines():
+    for number, line in enumerate(read_text(path).splitlines(), start=1):
         if names := line.split():
-            yield tuple(space.names[space[name]] for name in names)
+            try:
+                yield tuple(space.names[space[name]] for name in names)
+            except LookupError as error:
+                raise ValueError(f"{path}, line {number}: {error}") from error
 
 
 def _observations(env: Any, names: Sequence[str] | None) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ from compiler_gym.cli.options import (
 )
 from compiler_gym.cli.pool_options import PoolProgress, RayOption, command_pool
 from compiler_gym.tuning.policies.shipped import SHIPPED
-from compiler_gym.util.filesystem import atomic_file_write
+from compiler_gym.util.filesystem import atomic_file_write, read_text
 from compiler_gym.util.interrupts import INTERRUPTED
 from compiler_gym.util.shell_format import percent, plural
 
@@ -233,7 +233,7 @@ def _read_sequences(path: Path) -> list[tuple[str, list[str]]]:
     with opened_env("llvm-v0") as env:
         by_name = {each.name: each for each in env.action_spaces}
         spaces = [by_name[name] for name in (PASS_SPACE, LEVEL_SPACE, LEGACY_SPACE)]
-        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        for number, line in enumerate(read_text(path).splitlines(), start=1):
             text = line.partition("#")[0].strip()
             if not text:
                 continue

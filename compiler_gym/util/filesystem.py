@@ -24,6 +24,22 @@ def check_replaceable(path: Path) -> None:
         raise OSError(f"{path} is no ordinary file: name a new file")
 
 
+def read_text(path: Path) -> str:
+    """Returns the text of a file of a user.
+
+    Raises:
+        OSError: If it cannot be read.
+        ValueError: If it is not text in UTF-8. The message names the file.
+    """
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"expected text in UTF-8 in {path}, got the byte 0x{error.object[error.start]:02x} at "
+            f"offset {error.start}"
+        ) from None
+
+
 @contextmanager
 def atomic_file_write(
     path: Path, fileobj: bool = False, mode: str = "wb", permissions: int = 0o666

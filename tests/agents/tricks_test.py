@@ -282,7 +282,8 @@ def test_no_file_elsewhere(make_bench, tmp_path, fails):
     root.mkdir()
     (root / "link.c").symlink_to(outside)
     bench = make_bench(root=root)
-    for file in ("../secret.c", str(outside), "link.c"):
+    (root / "loop.c").symlink_to("loop.c")
+    for file in ("../secret.c", str(outside), "link.c", "loop.c", "a\0.c", "a\ud800.c"):
         assert "below the folder" in fails(bench.open_program, file=file)
     for name in (
         f"file://{outside}",
@@ -297,7 +298,9 @@ def test_no_file_elsewhere(make_bench, tmp_path, fails):
     bench.open_program(source="int x;")
     for file in ("../out.o", str(tmp_path / "out.o"), "none/out.o"):
         fails(bench.export, "object", file)
-    assert sorted(path.name for path in tmp_path.rglob("*")) == ["link.c", "root", "secret.c"]
+    assert sorted(path.name for path in tmp_path.rglob("*")) == [
+        *("link.c", "loop.c", "root", "secret.c"),
+    ]
     assert "without a folder" in fails(make_bench().open_program, file="x.c")
 
 

@@ -41,3 +41,10 @@ def test_a_program_that_does_not_compile(run, environment):
     # What clang says takes several lines.
     done = run("observe", "bad.c", "Ir", code=1)
     assert done.stderr.startswith("compiler-gym: ") and "bad.c:1:" in done.stderr
+
+
+def test_paths_that_are_no_programs(run, environment):
+    for name in ("/dev/null", str(environment), ".."):
+        done = run("observe", name, "Ir", code=1)
+        assert f"expected a file or the name of a program, got {name}" in done.stderr
+    assert "There is no file /nowhere/x" in run("observe", "/nowhere/x", "Ir", code=1).stderr

@@ -77,6 +77,9 @@ def test_actions_of_a_file(run, program_c, environment):
     assert first.program == f"file://{program_c}"
     assert first.sizes[-1] < first.sizes[0]
     assert len(set(second.observations["IrSha1"])) == 2  # sroa does nothing after mem2reg.
+    (environment / "actions.txt").write_text("sroa\nsroa nope\n")
+    done = run("record", program_c.name, "--actions", "actions.txt", "-o", "other", code=1)
+    assert "actions.txt, line 2: 'nope' is not in the space" in done.stderr
 
 
 def test_a_policy(run, program_c, environment):

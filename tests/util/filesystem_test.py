@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from compiler_gym.util import filesystem
-from compiler_gym.util.filesystem import atomic_file_write, file_lock, is_in_memory
+from compiler_gym.util.filesystem import atomic_file_write, file_lock, is_in_memory, read_text
 
 
 @pytest.mark.parametrize(("mode", "contents"), [("wb", b"\0new"), ("w", "new")])
@@ -114,6 +114,17 @@ def test_excludes_threads(lock_path):
         acquired = _acquired_in_thread(lock_path, timeout=0.1)
         assert not acquired.is_set()
     assert acquired.wait(100)
+
+
+def test_text_of_another_encoding_is_an_error_with_the_file(tmp_path):
+    path = tmp_path / "names"
+    path.write_bytes("caf\u00e9 \u65e5".encode())
+    assert read_text(path) == "caf\u00e9 \u65e5"
+    path.write_bytes(b"caf\xe9")
+    with pytest.raises(
+        ValueError, match=r"expected text in UTF-8 in .*/names, got the byte 0xe9 at"
+    ):
+        read_text(path)
 
 
 def test_excludes_processes_and_ends_with_them(lock_path):

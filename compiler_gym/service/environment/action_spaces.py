@@ -210,7 +210,7 @@ class ActionSpaces:
         names = [space.name for space in self.spaces]
         wanted = name if isinstance(name, str) else getattr(name, "name", None)
         if wanted not in names:
-            raise unknown_name("action space", wanted, names)
+            raise unknown_name("action space", name if wanted is None else wanted, names)
         return names.index(wanted)
 
     def begin_episode(self) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 from compiler_gym.envs.llvm.benchmarks.build_command import BuildCommand, parse_build_command
 from compiler_gym.util import llvm_tools
 from compiler_gym.util.clang_driver import Job, NotUnderstoodError, jobs_of
+from compiler_gym.util.filesystem import read_text
 from compiler_gym.util.thread_pool import map_in_threads
 
 FILE_NAME = "compile_commands.json"
@@ -274,6 +275,6 @@ def _expanded(words: Sequence[str], folder: Path) -> Iterator[str]:
     for word in words:
         path = folder / word[1:]
         if word.startswith("@") and path.is_file():
-            yield from _expanded(shlex.split(path.read_text(encoding="utf-8")), folder)
+            yield from _expanded(shlex.split(read_text(path)), folder)
         else:
             yield word

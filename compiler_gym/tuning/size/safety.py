@@ -22,6 +22,8 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
+from compiler_gym.util.filesystem import read_text
+
 FRAME_POINTER = "frame-pointer=all"
 """The adjustment that finds the frame of a function by a register."""
 
@@ -113,12 +115,12 @@ def limits_of(
         max_stack_growth: The bytes by which each frame may grow.
 
     Raises:
-        ValueError: If a name cannot be that of a function or a source.
+        ValueError: If a name cannot be that of a function or a source, or a list is no text.
         OSError: If a list cannot be read.
     """
     names = [*excluded]
     for path in lists:
-        lines = map(str.strip, path.read_text(encoding="utf-8").splitlines())
+        lines = map(str.strip, read_text(path).splitlines())
         names += [line for line in lines if line and not line.startswith("#")]
     for name in names:
         if not _NAME.fullmatch(name):

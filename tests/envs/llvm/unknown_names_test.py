@@ -36,6 +36,7 @@ WRONG = {
     "reward": (lambda env: env.reward["IrInstructionCountO"], "IrInstructionCountOz"),
     "default reward": (lambda env: env.reset(reward_space="IrInstCountOz"), "Did you mean"),
     "action space": (lambda env: env.reset(action_space="Legacy"), "Legacy124"),
+    "action space by number": (lambda env: env.reset(action_space=3), "no action space '3'"),
     "environment": (lambda env: compiler_gym.make("llvm-vo"), "Did you mean llvm-v0"),
     "environment with a wrong default": (
         lambda env: compiler_gym.make("llvm-v0", observation_space="Autophas"),

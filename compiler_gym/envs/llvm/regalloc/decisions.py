@@ -24,6 +24,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
+from compiler_gym.util.filesystem import read_text
+
 CANDIDATES = 33
 """The candidates of a question. The last one evicts nothing."""
 
@@ -166,7 +168,7 @@ def decisions_for(path: Path, source: str) -> UnitDecisions | None:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+    for number, line in enumerate(read_text(path).splitlines(), 1):
         text = line.strip()
         if text and not text.startswith("#"):
             yield number, text

@@ -141,7 +141,8 @@ class Trials:
                     effective.append(action)
             if known := self._known(effective):
                 return known
-            return Trial(effective, int(env.observation[self._observation]), False)
+            (cost,), _, done, _ = env.multistep([], observation_spaces=[self._observation])
+            return Trial(effective, None if done else int(cost), False)
 
     def _known(self, actions: list[int]) -> Trial | None:
         key = tuple(actions)

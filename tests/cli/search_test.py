@@ -203,7 +203,9 @@ class TestTrials:
         run = []
         multistep, step = LlvmEnv.multistep, LlvmEnv.step
         monkeypatch.setattr(
-            LlvmEnv, "multistep", lambda env, many: run.extend(many) or multistep(env, many)
+            LlvmEnv,
+            "multistep",
+            lambda env, many, **spaces: run.extend(many) or multistep(env, many, **spaces),
         )
         monkeypatch.setattr(LlvmEnv, "step", lambda env, one: run.append(one) or step(env, one))
 
@@ -219,6 +221,13 @@ class TestTrials:
         assert steps_for([*actions[:20], *actions[1:]]) == 4 + len(actions) - 1
         trials.keep(actions[1:], 0)
         assert steps_for(actions[1:-1]) == len(actions) - 2
+
+    def test_a_result_without_a_cost(self, trials, monkeypatch):
+        needed = trials.space["mem2reg"]
+        ended = [None], None, True, {}
+        monkeypatch.setattr(LlvmEnv, "multistep", lambda *_, **spaces: ended)
+        assert trials.attempt([needed]) == ([needed], None, False)
+        assert trials.attempt([needed]) == ([needed], None, True)
 
     def test_goes_on_after_the_end_of_the_service(self, env, trials):
         actions = [trials.space[name] for name in FIRST_SEQUENCE[:20]]

@@ -222,15 +222,21 @@ class SequenceSearch:
         yield passes, [mark, *passes.actions]
         for piece in further:
             yield passes, [*passes.actions, *self._numbers(piece)]
-        for sequence in (FIRST_SEQUENCE, *Policy.load("coreset").sequences):
-            yield passes, self._numbers(sequence)
+        yield passes, self._numbers(FIRST_SEQUENCE)
+        coreset = [self._numbers(sequence) for sequence in Policy.load("coreset").sequences]
+        for sequence in coreset:
+            yield passes, sequence
         chunks = [self._numbers(piece) for piece in (*pieces(), *further)]
         while True:
             worse = passes if self.best is self._levels else self._levels
             trials = self.best if rng.random() < _SHARE_OF_THE_BETTER else worse
             if trials.stale >= _STALE:
                 trials.begin_again()
-                yield trials, self._start(trials, chunks, rng)
+                if trials is passes and rng.random() < _SHARE_OF_LEARNT:
+                    some = rng.sample(chunks, _PIECES_OF_A_START)
+                    yield passes, [*chain.from_iterable(some), *rng.choice(coreset)]
+                else:
+                    yield trials, self._far_from_smallest(trials, rng)
             elif trials is passes and rng.random() < _SHARE_OF_PIECES:
                 place = rng.randint(0, len(passes.actions))
                 chunk = rng.choice(chunks)
@@ -238,12 +244,7 @@ class SequenceSearch:
             else:
                 yield trials, self._mutated(trials, trials.actions, rng)
 
-    def _start(self, trials: Trials, chunks: Sequence[list[int]], rng: random.Random) -> list[int]:
-        """Returns a sequence to go on from when there is nothing better near the best one."""
-        if trials is self._passes and rng.random() < _SHARE_OF_LEARNT:
-            some = rng.sample(chunks, _PIECES_OF_A_START)
-            last = rng.choice(Policy.load("coreset").sequences)
-            return [*chain.from_iterable(some), *self._numbers(last)]
+    def _far_from_smallest(self, trials: Trials, rng: random.Random) -> list[int]:
         actions = trials.smallest
         for _ in range(_MUTATIONS):
             actions = self._mutated(trials, actions, rng)
@@ -261,10 +262,7 @@ class SequenceSearch:
         return [allowed[place] for place in mutate(places, len(allowed), rng)]
 
     def _try(self, trials: Trials, actions: list[int], began: float) -> None:
-        """Evaluates a sequence, and keeps it if it is as good as the best, and not too long.
-
-        The first after :meth:`Trials.begin_again` is kept in any case.
-        """
+        """Evaluates a sequence, unless its result is known, and keeps it if it is good enough."""
         game = self._game
         actions, cost, is_known = trials.attempt(actions)
         self._known += is_known
@@ -272,11 +270,7 @@ class SequenceSearch:
             return
         seconds = game.count_try(began)
         trials.stale += 1
-        longest = max(len(trials.actions), self._most[trials])
-        if cost is None or (
-            trials.best is not None
-            and (cost > trials.best or (cost == trials.best and len(actions) > longest))
-        ):
+        if cost is None or not self._is_kept(trials, actions, cost):
             return
         trials.keep(actions, cost)
         costs = game.costs[game.goal]
@@ -285,6 +279,12 @@ class SequenceSearch:
         if cost < costs["best"] or (trials is self.best and cost == costs["best"]):
             self.best, costs["best"], game.actions = trials, cost, actions
             game.commandline = trials.space.to_string(actions)
+
+    def _is_kept(self, trials: Trials, actions: Sequence[int], cost: int) -> bool:
+        if trials.best is None:  # The first after a new beginning.
+            return True
+        longest = max(len(trials.actions), self._most[trials])
+        return cost < trials.best or (cost == trials.best and len(actions) <= longest)
 
 
 def _common(first: Sequence[int], second: Sequence[int]) -> int:

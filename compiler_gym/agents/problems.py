@@ -1,5 +1,7 @@
 """Errors for agents."""
 
+from compiler_gym.util.shell_format import describe_error
+
 
 class AgentError(Exception):
     """A request that cannot be answered. The text tells the agent what to do instead."""
@@ -7,5 +9,4 @@ class AgentError(Exception):
 
 def text_of(error: BaseException) -> str:
     """Returns the text of an error in one line."""
-    text = str(error.args[0]) if error.args else type(error).__name__
-    return " ".join(text.split())
+    return " ".join(describe_error(error).split())

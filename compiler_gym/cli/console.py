@@ -18,6 +18,7 @@ from compiler_gym.errors import ServiceError
 from compiler_gym.util.debug_util import get_debug_level
 from compiler_gym.util.interrupts import INTERRUPTED, ignore_interrupts, raise_on_interrupt
 from compiler_gym.util.logging import init_logging
+from compiler_gym.util.shell_format import describe_error
 
 _MAX_UNFOLDED = 40
 _MANY_COLUMNS = 8
@@ -248,12 +249,3 @@ def _is_raised_by_package(error: BaseException) -> bool:
     if not os.path.abspath(code.co_filename).startswith(_PACKAGE + os.sep):
         return False
     return dis.opname[code.co_code[place.tb_lasti]] == "RAISE_VARARGS"
-
-
-def describe_error(error: BaseException) -> str:
-    """Returns the text of an error, or its class if the text is empty."""
-    if isinstance(error, OSError) and error.strerror and error.filename is not None:
-        return f"{error.filename}: {error.strerror}"
-    if isinstance(error, KeyError) and len(error.args) == 1:
-        return str(error.args[0])  # Its text would be in quotes.
-    return str(error) or type(error).__name__

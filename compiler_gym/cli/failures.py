@@ -4,7 +4,8 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from compiler_gym.cli.console import describe_error, is_failure, messages
+from compiler_gym.cli.console import is_failure, messages
+from compiler_gym.util.shell_format import describe_error
 
 logger = logging.getLogger(__name__)
 

@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 
 from compiler_gym.cli.console import (
-    describe_error,
     is_failure,
     messages,
     print_line,
@@ -29,6 +28,7 @@ from compiler_gym.cli.shell_commands import COMMANDS, Command, prompt_of, step
 from compiler_gym.errors import ServiceError
 from compiler_gym.errors.nearest_names import did_you_mean
 from compiler_gym.util.runfiles_path import cache_path
+from compiler_gym.util.shell_format import describe_error
 
 _HISTORY_FILE = "shell-history"
 _HISTORY_LINES = 1000

@@ -10,7 +10,6 @@ import typer
 
 from compiler_gym.cli.console import (
     close_output,
-    describe_error,
     print_json,
     print_line,
     print_table,
@@ -19,7 +18,7 @@ from compiler_gym.cli.size_diff_report import Report, Row, cut_name
 from compiler_gym.cli.size_limit import Rows
 from compiler_gym.tuning.size.elf_sizes import Region
 from compiler_gym.tuning.size.size_diff import LOADED, RAM, SymbolChange, UnitChange
-from compiler_gym.util.shell_format import plural
+from compiler_gym.util.shell_format import describe_error, plural
 from compiler_gym.util.truncate import filled
 
 _MAX_NAME_IN_MARKDOWN = 120

@@ -33,6 +33,7 @@ from compiler_gym.explorer.machine_code import code
 from compiler_gym.explorer.messages import ExplorerError
 from compiler_gym.explorer.source_lines import SourceLines
 from compiler_gym.explorer.workbench import Workbench
+from compiler_gym.util.shell_format import describe_error
 
 # Bazel and some installers of packages link each file, and no links are followed from the page.
 PAGE = (Path(__file__).parent / "page" / "index.html").resolve().parent
@@ -98,7 +99,7 @@ def _add_requests(app: FastAPI, bench: Workbench) -> None:
         try:
             actions = space.from_string(request.text)
         except (LookupError, ValueError) as error:
-            raise ExplorerError("input", str(error.args[0])) from error
+            raise ExplorerError("input", describe_error(error)) from error
         return messages.Pipeline(actions=[space.names[each] for each in actions])
 
     @app.post("/api/policy")

@@ -33,6 +33,7 @@ from compiler_gym.explorer.programs import (
 )
 from compiler_gym.explorer.sources import make_program
 from compiler_gym.service.transport.connection_opts import ConnectionOpts
+from compiler_gym.util.shell_format import describe_error
 
 _T = TypeVar("_T")
 _SPACES = ("PassesAll", "Pipelines")
@@ -217,7 +218,9 @@ class Workbench:
             other = self.action_space if space is self.pipeline_space else self.pipeline_space
             is_mixed = any(name in other.names for name in actions)
             rule = " The branch of a level has pipelines only, and others have passes."
-            raise ExplorerError("input", f"{_text(error)}{rule if is_mixed else ''}") from error
+            raise ExplorerError(
+                "input", f"{describe_error(error)}{rule if is_mixed else ''}"
+            ) from error
 
     def space_of(self, actions: Sequence[str]) -> str:
         """Returns the name of the action space: that of pipelines if the first action is one."""
@@ -315,9 +318,9 @@ class Workbench:
         try:
             return self.sessions.begin(program.benchmark, seconds, action_space=space)
         except (BenchmarkInitError, LookupError, ValueError) as error:
-            raise ExplorerError("program", _text(error)) from error
+            raise ExplorerError("program", describe_error(error)) from error
         except TimeoutError as error:
-            raise ExplorerError("limit", _text(error)) from error
+            raise ExplorerError("limit", describe_error(error)) from error
 
 
 def _described(space: Any) -> list[messages.Action]:
@@ -339,7 +342,3 @@ def _step(action: str, count: int, stats: dict[str, Any]) -> messages.Step:
         functions_removed=names("removed"),
         functions_added=names("added"),
     )
-
-
-def _text(error: BaseException) -> str:
-    return str(error.args[0]) if error.args else type(error).__name__

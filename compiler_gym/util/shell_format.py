@@ -42,3 +42,12 @@ def indent(text: str, n: int = 4) -> str:
 def join_cmd(cmd: Iterable[object]) -> str:
     """Returns a command quoted for a shell."""
     return shlex.join(str(word) for word in cmd)
+
+
+def describe_error(error: BaseException) -> str:
+    """Returns the text of an error, or its class if the text is empty."""
+    if isinstance(error, OSError) and error.strerror and error.filename is not None:
+        return f"{error.filename}: {error.strerror}"
+    if isinstance(error, KeyError) and len(error.args) == 1:
+        return str(error.args[0])  # Its text would be in quotes.
+    return str(error) or type(error).__name__

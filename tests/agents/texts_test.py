@@ -2,7 +2,7 @@
 
 import pytest
 
-from compiler_gym.agents.problems import AgentError
+from compiler_gym.agents.problems import AgentError, text_of
 from compiler_gym.agents.texts import (
     blocks_of,
     function_names,
@@ -80,3 +80,8 @@ def test_pages_are_the_whole_text():
     for wrong in (-1, len(text)):
         with pytest.raises(AgentError, match="offset"):
             page(text, 200, wrong)
+
+
+def test_error_in_one_line():
+    assert text_of(OSError(28, "No space left on device")) == "[Errno 28] No space left on device"
+    assert text_of(KeyError("no\nname")) == "no name"

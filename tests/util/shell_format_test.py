@@ -5,7 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from compiler_gym.util.shell_format import join_cmd, percent, percent_saved, plural
+from compiler_gym.util.shell_format import (
+    describe_error,
+    join_cmd,
+    percent,
+    percent_saved,
+    plural,
+)
 
 
 @pytest.mark.parametrize(
@@ -31,3 +37,20 @@ def test_join_cmd():
     command = ["clang", "-DX=a b", Path("/x/y.c"), "it's", 3]
     assert shlex.split(join_cmd(command)) == [str(word) for word in command]
     assert join_cmd(["ls", "-l"]) == "ls -l"
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (OSError(28, "No space left on device"), "[Errno 28] No space left on device"),
+        (
+            FileNotFoundError(2, "No such file or directory", "a.c"),
+            "a.c: No such file or directory",
+        ),
+        (UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte"), "invalid start byte"),
+        (KeyError("no such name"), "no such name"),
+        (TimeoutError(), "TimeoutError"),
+    ],
+)
+def test_error(error, text):
+    assert describe_error(error).endswith(text)

@@ -9,7 +9,7 @@ import os
 import re
 import sys
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -236,7 +236,8 @@ def _locked(unit: Unit) -> Path:
         why = "got one of a search with fewer exclusions"
     if entry is not None and not why:
         if entry.left_out:
-            KeptObjects(cache_path(_KEPT)).refuse(_key(unit), entry.left_out)
+            with suppress(OSError):  # There may be no folder.
+                KeptObjects(cache_path(_KEPT)).refuse(_key(unit), entry.left_out)
         return _repeat(unit, entry)
     if os.environ.get(FROZEN):
         unit.check()
@@ -293,9 +294,10 @@ def _made(unit: Unit) -> tuple[Path, Found | None]:
         log("kept", found.before, found.after, output=unit.command.output)
         return path, found
     path, found = _search(unit, kept.refused(key), *limits)
-    if unit.reads_files:
-        return path, found
-    return kept.put(key, path, found)
+    if not unit.reads_files:
+        with suppress(OSError):  # The disk may be full.
+            return kept.put(key, path, found)
+    return path, found
 
 
 def _key(unit: Unit) -> str:

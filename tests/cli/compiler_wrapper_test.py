@@ -236,6 +236,17 @@ def test_errors_in_the_search_do_not_fail_the_build(folder, monkeypatch):
     assert "COMPILER_GYM_CACHE" in all_lines()[0][6] and log() == []
 
 
+def test_result_that_cannot_be_kept_is_used(folder):
+    clang("-Oz", "-c", "unit.c", "-o", "clang.o")
+    cache = folder.parent / "cache"
+    cache.mkdir()
+    (cache / "size-objects").touch()  # Where the folder of kept results should be.
+    made = compiled()
+    ((_, before, after, *_),) = all_lines()  # No error.
+    assert int(after) < int(before)
+    assert made != (folder / "clang.o").read_bytes()
+
+
 def compiled():
     """The bytes that a compilation makes."""
     compile_smaller("-Oz", "-c", "unit.c", "-o", "unit.o")

@@ -109,6 +109,18 @@ def test_frozen(folder, monkeypatch):
     assert "expected an absolute path, got 'size.lock'" in done.stderr and done.returncode == 1
 
 
+def test_a_locked_unit_needs_no_cache(folder, monkeypatch):
+    words = ("--lock=size.lock", "-Oz", "-c", "one.c")
+    compile_smaller(*words)
+    made = (folder / "one.o").read_bytes()
+    lock = json.loads((folder / "size.lock").read_text())
+    lock["units"][0]["left_out"] = ["options: -disable-lsr"]  # It would be kept.
+    (folder / "size.lock").write_text(json.dumps(lock))
+    monkeypatch.setenv("COMPILER_GYM_CACHE", str(folder / "one.c"))
+    compile_smaller("--frozen", *words)
+    assert (folder / "one.o").read_bytes() == made and kinds()[-1] == "lock"
+
+
 def test_mismatches_are_searched_again(folder):
     words = ("--lock=size.lock", "-Oz", "-c", "one.c")
     compile_smaller(*words)

@@ -67,25 +67,26 @@ def add_rows(
         ValueError: If a line of the table other than the last is no row.
     """
     with locked_folder(path.parent):
-        missing = new_jobs(jobs, {row[key] for row in _kept_rows(path, key)}, watch)
+        missing = new_jobs(jobs, {row[key] for row in kept_rows(path, key)}, watch)
         with path.open("a", encoding="utf-8") as file, closing(pool.run(missing)) as outcomes:
             for outcome in outcomes:
-                file.write(_line(_row(outcome, key)))
+                file.write(line_of(_row(outcome, key)))
                 file.flush()
                 watch(outcome)
 
 
-def _kept_rows(path: Path, key: str) -> list[Row]:
+def kept_rows(path: Path, key: str) -> list[Row]:
     """Removes failures, and a last line that was not written to its end. Returns what stays."""
     if not path.exists():
         return []
     rows = [row for row in rows_of(path, key) if "error" not in row]
     with atomic_file_write(path, fileobj=True, mode="w") as file:
-        file.writelines(map(_line, rows))
+        file.writelines(map(line_of, rows))
     return rows
 
 
-def _line(row: Row) -> str:
+def line_of(row: Row) -> str:
+    """Returns the line of a row in a table."""
     return json.dumps(row, separators=(",", ":")) + "\n"
 
 

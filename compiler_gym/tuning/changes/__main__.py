@@ -4,6 +4,7 @@ import shlex
 import sys
 import time
 from collections.abc import Iterator
+from itertools import takewhile
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -30,7 +31,7 @@ from compiler_gym.tuning.changes.one_run_training import (
 )
 from compiler_gym.tuning.changes.one_run_training import train_one_run as model_of_one_run
 from compiler_gym.tuning.changes.targets import target_named
-from compiler_gym.tuning.changes.training import JudgedRow, judged, read_rows, table_of
+from compiler_gym.tuning.changes.training import JudgedRow, judge_programs, judged, table_of
 from compiler_gym.tuning.changes.training import train as train_ranking
 from compiler_gym.tuning.changes.trials import (
     FILE,
@@ -206,17 +207,16 @@ def judge(
     ranking = Ranking.from_json(model.read_text(encoding="utf-8")) if model else shipped_ranking()
     datasets = Datasets(get_llvm_datasets())
     end = time.monotonic() + 60 * minutes
-    done = read_rows(rows, JudgedRow)
-    for program in breadth_first(datasets, "test", count, None, seed):
-        if sum(row.is_counted for row in done.values()) >= count or time.monotonic() > end:
-            break
-        if program not in done:
-            row = judged(datasets.benchmark(program), ranking, evaluations, jobs)
-            done[program] = row
-            with rows.open("a", encoding="utf-8") as file:
-                file.write(row.as_json() + "\n")
-            _console.print(f"{program} {row.loaded}", soft_wrap=True)
-    print(table_of(done.values()))
+    programs = breadth_first(datasets, "test", count, None, seed)
+
+    def judge_one(program: str) -> JudgedRow:
+        row = judged(datasets.benchmark(program), ranking, evaluations, jobs)
+        _console.print(f"{program} {row.loaded}", soft_wrap=True)
+        return row
+
+    in_time = takewhile(lambda _: time.monotonic() <= end, programs)
+    found = judge_programs(rows, JudgedRow, in_time, count, judge_one)
+    print(table_of(found))
 
 
 @app.command()
@@ -259,20 +259,18 @@ def judge_one_run(
     do not compile for the target are left out.
     """
     machine = target_named(target)
-    datasets, done = Datasets(get_llvm_datasets()), read_rows(rows, OneRunRow)
-    for program in breadth_first(datasets, part, count, None, seed):
-        if sum(row.is_counted for row in done.values()) >= count:
-            break
-        if program not in done:
-            try:
-                benchmark = machine.compiled(datasets, program, headers or ())
-            except BenchmarkInitError:
-                done[program] = OneRunRow(program)
-            else:
-                done[program] = judged_one_run(benchmark, model, runs, machine.options)
-            with rows.open("a", encoding="utf-8") as file:
-                file.write(done[program].as_json() + "\n")
-    print(table_of_one_run([row for row in done.values() if row.is_counted]))
+    datasets = Datasets(get_llvm_datasets())
+
+    def judge_one(program: str) -> OneRunRow:
+        try:
+            benchmark = machine.compiled(datasets, program, headers or ())
+        except BenchmarkInitError:
+            return OneRunRow(program)
+        return judged_one_run(benchmark, model, runs, machine.options)
+
+    programs = breadth_first(datasets, part, count, None, seed)
+    found = judge_programs(rows, OneRunRow, programs, count, judge_one)
+    print(table_of_one_run([row for row in found if row.is_counted]))
 
 
 if __name__ == "__main__":

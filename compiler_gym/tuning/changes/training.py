@@ -1,6 +1,5 @@
 """Trains a model of the gain of changes, from a table of trials."""
 
-import json
 import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -12,6 +11,7 @@ import numpy as np
 from typing_extensions import override
 
 from compiler_gym.datasets import Benchmark
+from compiler_gym.distributed import json_table
 from compiler_gym.tuning.changes.local_training import train_calls, train_functions
 from compiler_gym.tuning.changes.trials import compilation_for_size
 from compiler_gym.tuning.size.compilation import Change, change_from_json
@@ -164,10 +164,6 @@ class HeldOutRow(ABC):
     def is_counted(self) -> bool:
         """True if the program has results."""
 
-    def as_json(self) -> str:
-        """Returns the row as a line of JSON."""
-        return json.dumps(asdict(self))
-
 
 Judged = TypeVar("Judged", bound=HeldOutRow)
 
@@ -190,12 +186,37 @@ class JudgedRow(HeldOutRow):
         return bool(self.loaded)
 
 
-def read_rows(path: Path, kind: type[Judged]) -> dict[str, Judged]:
-    """Returns the rows of a file by program; none if there is no file."""
-    if not path.is_file():
-        return {}
-    rows = (kind(**json.loads(line)) for line in path.read_text().splitlines())
-    return {row.program: row for row in rows}
+def judge_programs(
+    path: Path,
+    kind: type[Judged],
+    programs: Iterable[str],
+    count: int,
+    judge: Callable[[str], Judged],
+) -> list[Judged]:
+    """Judges programs until some have results. Those that a file has are not judged again.
+
+    Args:
+        path: The file of the rows, as JSON lines. Each row is added as soon as it is known.
+        kind: The class of the rows.
+        programs: The URIs of the programs.
+        count: The number of programs with results to stop at.
+        judge: Returns the row of a program.
+
+    Returns:
+        All rows.
+
+    Raises:
+        ValueError: If a line of the file other than the last is no row.
+    """
+    rows = {row["program"]: kind(**row) for row in json_table.kept_rows(path, "program")}
+    for program in programs:
+        if sum(row.is_counted for row in rows.values()) >= count:
+            break
+        if program not in rows:
+            rows[program] = judge(program)
+            with path.open("a", encoding="utf-8") as file:
+                file.write(json_table.line_of(asdict(rows[program])))
+    return [*rows.values()]
 
 
 def judged(benchmark: Benchmark, ranking: Ranking, evaluations: int, jobs: int) -> JudgedRow:

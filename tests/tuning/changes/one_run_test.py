@@ -15,7 +15,7 @@ from compiler_gym.envs.llvm.datasets.llvm_datasets import get_llvm_datasets
 from compiler_gym.tuning.changes import __main__ as program
 from compiler_gym.tuning.changes.one_run import OneRunTrials, rows_of_one_run
 from compiler_gym.tuning.changes.targets import target_named
-from compiler_gym.tuning.changes.training import read_rows
+from compiler_gym.tuning.changes.training import judge_programs
 from compiler_gym.tuning.changes.trials import record
 from compiler_gym.tuning.size.boosted_trees import BoostedTrees
 from compiler_gym.tuning.size.outlined import OUTLINED
@@ -120,6 +120,6 @@ def test_judging(life, tmp_path, monkeypatch):
     words = ["judge-one-run", "-o", str(path), "--count", "1", "--runs", "1"]
     result = CliRunner().invoke(program.app, words)
     assert "| 1 programs | total | mean | larger | largest growth |" in result.stdout
-    (row,) = read_rows(path, training.OneRunRow).values()
+    (row,) = judge_programs(path, training.OneRunRow, (), 1, lambda _: pytest.fail("judged again"))
     assert row.is_counted and row.code[1] < row.code[0] and not row.broken
     assert CliRunner().invoke(program.app, words).stdout == result.stdout  # From the file.

@@ -12,7 +12,7 @@ from compiler_gym.distributed.threads import thread_pool
 from compiler_gym.envs.llvm.datasets.llvm_datasets import get_llvm_datasets
 from compiler_gym.envs.llvm.datasets.packages import PackagedDataset
 from compiler_gym.tuning.changes import __main__ as program
-from compiler_gym.tuning.changes.training import JudgedRow, read_rows, table_of
+from compiler_gym.tuning.changes.training import JudgedRow, judge_programs, table_of
 from compiler_gym.tuning.changes.trials import (
     FILE,
     Trials,
@@ -103,9 +103,12 @@ def test_table_of_a_comparison(tmp_path):
 
     rows = [row("a", 90), row("b", 110), JudgedRow("large", {}, {})]
     path = tmp_path / "rows.jsonl"
-    assert read_rows(path, JudgedRow) == {}
-    path.write_text("".join(each.as_json() + "\n" for each in rows))
-    assert [*read_rows(path, JudgedRow).values()] == rows
+    judge = {row.program: row for row in rows}.pop
+    assert judge_programs(path, JudgedRow, ["large", "a", "b"], 1, judge) == [rows[2], rows[0]]
+    with path.open("a") as file:
+        file.write('{"program": "b", "lo')  # Written when the run was killed.
+    assert judge_programs(path, JudgedRow, ["a", "b"], 2, judge) == [rows[2], rows[0], rows[1]]
+    assert judge_programs(path, JudgedRow, [], 2, judge) == [rows[2], rows[0], rows[1]]
     cells = [line.strip("| ").split(" | ") for line in table_of(rows).splitlines()]
     assert ["2 programs", "after 1"] in cells and ["larger, model", "1"] in cells
     assert ["saved of loaded bytes, portfolio", "0.00%"] in cells

@@ -211,7 +211,7 @@ class BearerToken:
 
 
 def make_http_server(
-    server: "FastMCP[Any]", host: str, port: int, token: str, public_name: str = ""
+    server: "FastMCP[Any]", host: str, token: str, public_name: str = ""
 ) -> uvicorn.Server:
     """Returns a server for the protocol's "streamable HTTP". It is not started.
 
@@ -221,7 +221,6 @@ def make_http_server(
     Args:
         server: The MCP server.
         host: The address to listen at.
-        port: The port; 0 for a free one.
         token: The token.
         public_name: The name of a proxy with TLS, see :func:`guarded`; empty for none.
 
@@ -229,7 +228,7 @@ def make_http_server(
         ValueError: If the public name is not a host name.
     """
     app = BearerToken(server.http_app(path=PATH), token)
-    return uvicorn.Server(guarded(app, LOCAL, host, public_name=public_name, port=port))
+    return uvicorn.Server(guarded(app, LOCAL, host, public_name=public_name))
 
 
 def read_token(path: Path) -> str:

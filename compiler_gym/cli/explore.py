@@ -1,7 +1,6 @@
 """``compiler-gym explore``: a page in the browser that shows what each pass does."""
 
 import ipaddress
-import os
 import webbrowser
 from typing import Annotated
 
@@ -64,13 +63,7 @@ def explore(
         bench = Workbench(PUBLIC if public else LOCAL, uri)
     try:
         token = "" if public else new_token()
-        try:
-            server = ExplorerServer(bench, token, host, port, PAGE, public_name)
-        except OSError as error:
-            raise ValueError(
-                f"expected a free address of this machine, got {host}, port {port}: "
-                f"{os.strerror(error.errno) if error.errno else error}; try --port 0"
-            ) from error
+        server = ExplorerServer(bench, token, host, port, PAGE, public_name)
         print_line(server.url)
         if not _is_loopback(host) and not public:
             messages().print("Everybody who learns this address can use the page.")

@@ -64,6 +64,7 @@ def mcp(
         make_server,
         read_token,
     )
+    from compiler_gym.explorer.access import listen
 
     token = read_token(token_file) if token_file else secrets.token_urlsafe(24)
     with working_on("starting the compiler"):
@@ -76,11 +77,12 @@ def mcp(
             if sys.stdout.closed:  # By the package mcp, when the client has gone.
                 sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115
             return
-        http_server = make_http_server(server, host, port, token, public_name)
-        place = f"https://{public_name}" if public_name else f"http://{host}:{port}"
-        messages().print(f"{place}{PATH}", soft_wrap=True)
-        if token_file is None:
-            messages().print(f"Authorization: Bearer {token}", soft_wrap=True)
-        http_server.run()
+        http_server = make_http_server(server, host, token, public_name)
+        listening, place = listen(host, port, public_name)
+        with listening:
+            messages().print(f"{place}{PATH}", soft_wrap=True)
+            if token_file is None:
+                messages().print(f"Authorization: Bearer {token}", soft_wrap=True)
+            http_server.run([listening])
     finally:
         benches.close()

@@ -6,6 +6,7 @@ The servers of the explorer and of MCP use :func:`guarded`, OpenEnv's :func:`che
 import asyncio
 import hmac
 import ipaddress
+import os
 import re
 import socket
 import time
@@ -38,6 +39,31 @@ _HEADERS = [
     (b"x-content-type-options", b"nosniff"),
     (b"cross-origin-resource-policy", b"same-origin"),
 ]
+
+
+def listen(host: str, port: int, public_name: str = "") -> tuple[socket.socket, str]:
+    """Returns a socket that listens, and the address for clients, e.g. ``http://127.0.0.1:8080``.
+
+    Args:
+        host: The address to listen at.
+        port: The port; 0 for a free one.
+        public_name: The name at a proxy, as for :func:`guarded`.
+
+    Raises:
+        ValueError: If the address cannot be used.
+    """
+    try:
+        listening = socket.create_server((host, port))
+    except OSError as error:
+        raise ValueError(
+            f"expected a free address of this machine, got {host}, port {port}: "
+            f"{os.strerror(error.errno) if error.errno else error}; try --port 0"
+        ) from error
+    # Connections inherit it. asyncio does not set it for sockets that are made like this one,
+    # and then the end of each answer waits 40 ms for the acknowledgement of its beginning.
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    number = listening.getsockname()[1]
+    return listening, f"https://{public_name}" if public_name else f"http://{host}:{number}"
 
 
 def guarded(

@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import secrets
-import socket
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing, contextmanager, suppress
@@ -26,7 +25,7 @@ from compiler_gym.envs.workbench import COSTS
 from compiler_gym.errors import EnvironmentNotSupported, ServiceError
 from compiler_gym.errors.service_errors import BLAME_NO_ACTION
 from compiler_gym.explorer import jobs, messages
-from compiler_gym.explorer.access import guarded
+from compiler_gym.explorer.access import guarded, listen
 from compiler_gym.explorer.exports import export
 from compiler_gym.explorer.limits import Limits
 from compiler_gym.explorer.machine_code import code
@@ -292,8 +291,7 @@ class ExplorerServer:
         url: The address of the page.
 
     Raises:
-        OSError: If the address cannot be used.
-        ValueError: If the public name is not a host name.
+        ValueError: If the address cannot be used, or the public name is not a host name.
     """
 
     def __init__(
@@ -305,12 +303,7 @@ class ExplorerServer:
         page: Path | None = None,
         public_name: str = "",
     ):
-        self._socket = socket.create_server((host, port))
-        # Connections inherit it. asyncio does not set it for sockets that are made like this one,
-        # and then the end of each answer waits 40 ms for the acknowledgement of its beginning.
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        number = self._socket.getsockname()[1]
-        place = f"https://{public_name}" if public_name else f"http://{host}:{number}"
+        self._socket, place = listen(host, port, public_name)
         self.url = f"{place}/{token + '/' if token else ''}"
         # Within a machine it takes longer to compress the IR of a large program than to send it.
         compress = bench.limits.is_public or not host.startswith("127.")

@@ -3,12 +3,14 @@
 import asyncio
 import json
 import re
+import signal
 import subprocess
 import sys
 import threading
 import urllib.error
 import urllib.request
 from contextlib import asynccontextmanager
+from urllib.parse import urlsplit
 
 import pytest
 from fastmcp import Client
@@ -21,6 +23,7 @@ from compiler_gym.agents.mcp import PATH, Workbenches, make_http_server, make_se
 from compiler_gym.agents.workbench import TOOLS
 from compiler_gym.cli.mcp import mcp
 from compiler_gym.errors import EnvironmentNotSupported
+from compiler_gym.explorer.access import listen
 from tests.agents.conftest import LIMITS
 from tests.document_code import block_with, code_blocks
 from tests.processes import python_environment, run_interpreter
@@ -69,14 +72,16 @@ def server(root):
 @pytest.fixture
 def url(server):
     """The address of the server on HTTP."""
-    http = make_http_server(server, "127.0.0.1", 0, TOKEN, "example.org")
-    thread = threading.Thread(target=http.run)
+    http = make_http_server(server, "127.0.0.1", TOKEN, "example.org")
+    listening, place = listen("127.0.0.1", 0)
+    thread = threading.Thread(target=http.run, args=[[listening]])
     thread.start()
+    yield f"{place}{PATH}"
     while not http.started:
         thread.join(0.01)
-    yield f"http://127.0.0.1:{http.servers[0].sockets[0].getsockname()[1]}{PATH}"
     http.should_exit = True
     thread.join()
+    listening.close()
 
 
 def plays(server, play):
@@ -243,6 +248,19 @@ def test_official_client_calls_each_tool_on_http(url, root):
     _, answers = asyncio.run(run())
     check_answers(answers, root, LIMITS)
     assert "output of the program" in answers["validate"][1]
+
+
+def test_the_command_prints_an_address_once_it_has_it():
+    words = ("-m", "compiler_gym", "mcp", "--http", "--port")
+    with subprocess.Popen(
+        [sys.executable, *words, "0"], stderr=subprocess.PIPE, text=True, env=python_environment()
+    ) as running:
+        address = running.stderr.readline().strip()
+        assert status_of(address) == 401
+        done = run_interpreter(*words, urlsplit(address).port, code=1)
+        running.send_signal(signal.SIGINT)
+        running.communicate(timeout=250)
+    assert "expected a free address of this machine" in done.stderr and "Bearer" not in done.stderr
 
 
 def test_end_of_input_ends_the_program():

@@ -2,9 +2,11 @@
 
 import hashlib
 import json
+import operator
 import sys
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from importlib import import_module
 from inspect import signature
@@ -157,8 +159,8 @@ def _algorithm_of(settings: Any) -> tuple[str, str]:
 def evaluate(
     policy: Policy,
     env_id: str = "llvm-autophase-ic-v0",
-    part: str = "test",
-    seeds: Sequence[int] = (0,),
+    part: str | None = None,
+    seeds: Iterable[int] = (0,),
     *,
     benchmarks: BenchmarkChoice | None = None,
     count: int = 0,
@@ -189,12 +191,12 @@ def evaluate(
             to an action.
         env_id: The id of an environment of :func:`gymnasium.make`.
         part: ``"train"``, ``"validation"`` or ``"test"``: the programs of ``kernels-v0`` in this
-            part, and ``count`` files of ``opensource-v0``.
+            part, and ``count`` files of ``opensource-v0``. None is ``"test"``. With a dataset as
+            ``benchmarks`` it is the part of that, and None is all of it.
         seeds: A seed for each episode of a program. With the program it makes the number that is
             given to ``reset()``, to the action space, and to ``policy.set_random_seed()`` if there
             is such a method.
-        benchmarks: Programs instead of a part: a dataset or its name, or URIs, paths of files, or
-            benchmarks.
+        benchmarks: Other programs: a dataset or its name, or URIs, paths of files, or benchmarks.
         count: Number of files of ``opensource-v0``, drawn with the seed 0 from ten packages,
             which are downloaded when they are first used.
         deterministic: Passed to ``predict()``: whether to take the likeliest action rather than to
@@ -215,11 +217,13 @@ def evaluate(
 
     Raises:
         ValueError: The reward has no baseline and none is named, only one of ``cost`` and
-            ``baseline`` is, there is no such part, there are no programs, they have no end, there
-            is no limit of steps, or the policy takes masks and the environment has none.
+            ``baseline`` is, there is no such part, there are no programs or seeds, some are the
+            same, programs have no end, there is no limit of steps, the policy takes masks and the
+            environment has none, or the policy ends an episode with another program.
         LookupError, FileNotFoundError: There is no such dataset, program or file. Names are checked
             before the first episode, as far as that is possible without a download.
-        TypeError: The policy is none of the above.
+        TypeError: The policy is none of the above, a seed is no integer, or ``part`` or ``count``
+            is given with a list of programs.
         BenchmarkInitError, ServiceError: No program can be compiled at all.
     """
     play = _player_of(policy, deterministic)
@@ -230,16 +234,23 @@ def evaluate(
             "expected both cost= and baseline=, or neither, "
             f"got cost={cost!r}, baseline={baseline!r}"
         )
+    seeds = _checked_seeds(seeds)
     with gymnasium.make(env_id, max_episode_steps=max_episode_steps, **make_arguments) as env:
         compiler_env = _compiler_env(env)
         names = (cost, baseline) if cost and baseline else _costs_of(compiler_env)
         if benchmarks is None:
+            part = "test" if part is None else part
             benchmarks = programs_of(compiler_env.datasets, part, count)
+        elif count:
+            raise TypeError(f"count: expected no benchmarks=, got count={count!r}")
         elif isinstance(benchmarks, str | Dataset):
-            benchmarks = _all_of(compiler_env, benchmarks)
+            benchmarks = _all_of(compiler_env, benchmarks, part)
+        elif part is not None:
+            raise TypeError("part: expected benchmarks= to be a dataset or its name")
         programs = list(benchmarks)
         if not programs:
             raise ValueError("expected at least one program, got none; try benchmarks=[...]")
+        _check_different("programs", [uri_of(each) for each in programs])
         selection = BenchmarkSelection(compiler_env.datasets)
         for each in programs:
             selection.check(each)
@@ -275,19 +286,38 @@ def evaluate(
     return Evaluation(env_id, *names, tuple(rows), failed, version)
 
 
-def _all_of(env: CompilerEnv, dataset: str | Dataset) -> Iterator[str]:
+def _checked_seeds(seeds: Iterable[int]) -> list[int]:
+    try:
+        numbers = [operator.index(seed) for seed in seeds]
+    except TypeError as error:
+        raise TypeError(f"expected integers as seeds, such as range(3), got {seeds!r}") from error
+    if not numbers:
+        raise ValueError("expected at least one seed, got none; try seeds=range(3)")
+    _check_different("seeds", numbers)
+    return numbers
+
+
+def _check_different(what: str, values: Sequence[Any]) -> None:
+    """Raises ValueError if a value is there twice: its episode would count as two draws."""
+    repeated = [value for value, times in Counter(values).items() if times > 1]
+    if repeated:
+        raise ValueError(f"expected different {what}, got {repeated[0]} more than once")
+
+
+def _all_of(env: CompilerEnv, dataset: str | Dataset, part: str | None) -> Iterator[str]:
     """Returns the programs of a dataset, which becomes known to an environment.
 
     Raises:
-        ValueError: There is no end to them.
+        ValueError: There is no end to them, or there is no such part.
     """
     if isinstance(dataset, Dataset):
         env.datasets.add(dataset)
-        return dataset.benchmark_uris()
-    found = env.datasets.require(dataset)
+        return dataset.benchmark_uris(part)
+    # A part may need less than all of the dataset.
+    found = env.datasets.require(dataset) if part is None else env.datasets.named(dataset)
     if not found.size:
         raise ValueError(f"expected a dataset with an end, got {found}; try a list of its URIs")
-    return found.benchmark_uris()
+    return found.benchmark_uris(part)
 
 
 def random_seed(seed: int, program: str) -> int:
@@ -381,7 +411,7 @@ def _row(
 ) -> EvaluationRow:
     """Plays an episode step by step, and observes the cost after each."""
     compiler_env = _compiler_env(env)
-    space = compiler_env.action_space
+    space, benchmark = compiler_env.action_space, str(compiler_env.benchmark)
     unoptimised, baseline = (float(compiler_env.observation[name]) for name in names)
     costs, stopped = [unoptimised], ""
     for reason in steps:
@@ -393,6 +423,8 @@ def _row(
             except (ServiceError, TimeoutError) as error:
                 stopped = type(error).__name__
                 break
+    if str(compiler_env.benchmark) != benchmark:
+        raise ValueError(f"expected an episode of {benchmark}, got one of {compiler_env.benchmark}")
     actions = compiler_env.actions
     if compiler_env.action_space is not space:
         actions = [compiler_env.action_space.names[action] for action in actions]

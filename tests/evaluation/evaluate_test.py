@@ -172,6 +172,24 @@ def test_a_dataset_by_its_name(env):
     assert [row.benchmark for row in result.rows] == [*env.datasets["kernels-v0"].benchmark_uris()]
 
 
+def test_a_part_of_a_dataset(env):
+    part = [*env.datasets["kernels-v0"].benchmark_uris("test")]
+    for dataset in ("kernels-v0", env.datasets["kernels-v0"]):
+        result = compiler_gym.evaluate(
+            lambda _: 0, part="test", benchmarks=dataset, max_episode_steps=1
+        )
+        assert [row.benchmark for row in result.rows] == part
+
+
+def test_a_policy_that_plays_another_program():
+    class Other:
+        def play(self, env):
+            env.reset(benchmark=JSON)
+
+    with pytest.raises(ValueError, match=f"an episode of {SHA256}, got one of {JSON}"):
+        compiler_gym.evaluate(Other(), benchmarks=[SHA256])
+
+
 def test_program_that_cannot_be_compiled(tmp_path):
     broken = tmp_path / "broken.bc"
     broken.write_bytes(b"no bitcode")
@@ -252,6 +270,14 @@ def test_own_costs():
         (len, {"max_episode_steps": -1}, "-1"),
         (len, {"cost": "IrInstructionCount"}, "baseline=None"),
         (len, {"baseline": "IrInstructionCountOz"}, "cost=None"),
+        (len, {"benchmarks": "kernels-v0", "part": "tests"}, "'tests'"),
+        (len, {"benchmarks": [SHA256], "part": "test"}, "part: expected"),
+        (len, {"benchmarks": [SHA256], "count": 3}, "count: expected"),
+        (len, {"benchmarks": [SHA256, JSON, SHA256]}, "different programs, got .*sha256"),
+        (len, {"seeds": [1, 2, 1]}, "different seeds, got 1"),
+        (len, {"seeds": []}, "one seed"),
+        (len, {"seeds": 3}, "got 3"),
+        (len, {"seeds": ["1"]}, "integers as seeds"),
     ],
 )
 def test_wrong_arguments(policy, options, message):

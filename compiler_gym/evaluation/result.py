@@ -123,7 +123,12 @@ class Evaluation:
 
         Returns:
             The bounds; None with one seed or package.
+
+        Raises:
+            ValueError: ``over`` is neither.
         """
+        if over not in ("seeds", "packages"):
+            raise ValueError(f"expected over to be 'seeds' or 'packages', got {over!r}")
         groups: dict[Any, list[float]] = defaultdict(list)
         if over == "seeds":
             for row in self.counted:
@@ -247,9 +252,9 @@ class Evaluation:
         """
         try:
             data = json.loads(Path(path).read_text(encoding="utf-8"))
-            rows = tuple(
-                EvaluationRow(**{**row, "actions": tuple(row["actions"])}) for row in data["rows"]
-            )
+            rows = tuple(map(_row_of, data["rows"]))
+            if len({(row.benchmark, row.seed) for row in rows}) < len(rows):
+                raise ValueError("two rows are of the same program and seed")
             names = data["env"], data["cost"], data["baseline"]
             return cls(*names, rows, data["failed"], data.get("compiler_version"))
         except (KeyError, TypeError, ValueError) as error:
@@ -316,6 +321,21 @@ class Evaluation:
             for row in self.rows
         )
         return f"<p>{escape(str(self))}</p><table><tr>{head}</tr>{body}</table>"
+
+
+def _row_of(data: Mapping[str, Any]) -> EvaluationRow:
+    """Returns a row that was saved, which a person may have changed.
+
+    Raises:
+        KeyError, TypeError, ValueError: It is none.
+    """
+    row = EvaluationRow(**{**data, "actions": tuple(data["actions"])})
+    costs = (row.unoptimised, row.baseline, row.final, row.best)
+    kinds = ((row.benchmark, str), (row.seed, int), *((cost, int | float) for cost in costs))
+    for value, kind in kinds:
+        if not isinstance(value, kind):
+            raise ValueError(f"a row has {value!r} where {kind} is expected")
+    return row
 
 
 def _by_program(rows: Sequence[EvaluationRow], best: bool) -> dict[str, float]:

@@ -54,6 +54,8 @@ def test_interval_over_packages():
     by_file = evaluation(*map(row, finals, [0] * 20, alone)).interval(over="packages")
     assert by_package[0] < by_file[0] < result.final < by_file[1] < by_package[1]
     assert evaluation(*map(row, finals[:5], [0] * 5, uris)).interval(over="packages") is None
+    with pytest.raises(ValueError, match="'programs'"):
+        result.interval(over="programs")
 
 
 def test_package():
@@ -124,6 +126,25 @@ def test_saved(tmp_path):
     (tmp_path / "other.json").write_text("{}")
     with pytest.raises(ValueError, match="evaluation"):
         Evaluation.load(tmp_path / "other.json")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"final": None}, "a row has None"),
+        ({"baseline": "100"}, "a row has '100'"),
+        ({"seed": "1"}, "a row has '1'"),
+        ({"benchmark": 3}, "a row has 3"),
+        ({"seed": 0}, "two rows"),
+        ({"cost": 1}, "'cost'"),
+    ],
+)
+def test_rows_that_were_changed(tmp_path, change, message):
+    values = evaluation(row(80), row(90, 1)).as_dict()
+    values["rows"][1].update(change)
+    (tmp_path / "rows.json").write_text(json.dumps(values))
+    with pytest.raises(ValueError, match=f"expected a saved evaluation.*{message}"):
+        Evaluation.load(tmp_path / "rows.json")
 
 
 def test_plain_data_and_html():

@@ -12,14 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from compiler_gym.cli.wrapper_settings import SETTINGS
-from compiler_gym.util.commands import Popen
+from compiler_gym.util.commands import Popen, how_it_failed
 from compiler_gym.util.filesystem import atomic_file_write
 from compiler_gym.util.runfiles_path import cache_path
 
 _PROGRAMS = {"CC": ("compiler-gym-cc", "cc"), "CXX": ("compiler-gym-c++", "cxx")}
 _MAKES = ("make", "gmake")
 _PATIENCE_SECONDS = 30
-_MAX_CHARACTERS = 500
 
 
 @dataclass(frozen=True)
@@ -108,8 +107,7 @@ def why_check_fails(check: str, variables: Mapping[str, str]) -> str:
         said, _ = process.communicate()
     if process.returncode == 0:
         return ""
-    text = said.decode(errors="replace").strip()[-_MAX_CHARACTERS:]
-    return f"exit code {process.returncode}: {text}"
+    return how_it_failed(process.returncode, said.decode(errors="replace"))
 
 
 @contextmanager

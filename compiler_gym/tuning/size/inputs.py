@@ -11,7 +11,7 @@ from compiler_gym.envs.llvm.benchmarks.bitcode import add_attributes
 from compiler_gym.envs.llvm.benchmarks.validation import ProgramValidator
 from compiler_gym.tuning.size.object_file import ObjectFile
 from compiler_gym.util import llvm_tools
-from compiler_gym.util.commands import run_command
+from compiler_gym.util.commands import how_it_failed, run_command
 
 # Checks that an object file behaves as its source does.
 
@@ -19,7 +19,6 @@ Check = Callable[[Path], str]
 """Takes the path of an object file. Returns what is wrong with it, nothing if it is right."""
 
 CHECK_SECONDS = 600
-_MAX_CHARACTERS = 500
 
 
 def all_of(checks: Sequence[Check]) -> Check:
@@ -49,9 +48,9 @@ def command_check(command: str) -> Check:
             return f"it takes more than {CHECK_SECONDS} s"
         if done.returncode == 0:
             return ""
-        said = (done.stderr or done.stdout).strip()[-_MAX_CHARACTERS:]
-        said = said.replace(str(path), "{}")  # Hides the temporary file.
-        return f"exit code {done.returncode}" + (f": {said}" if said else "")
+        # Hides the temporary file.
+        said = (text.replace(str(path), "{}") for text in (done.stderr, done.stdout))
+        return how_it_failed(done.returncode, *said)
 
     return check
 

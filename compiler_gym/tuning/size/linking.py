@@ -20,10 +20,9 @@ from compiler_gym.tuning.size.memory_regions import (
 from compiler_gym.tuning.size.object_file import ObjectFile, read_object
 from compiler_gym.tuning.size.trial_linking import LinkedSize, LinkError, stripped_size
 from compiler_gym.util import llvm_tools
-from compiler_gym.util.commands import run_command
+from compiler_gym.util.commands import how_it_failed, run_command
 
 _LINK_SECONDS = 600
-_MAX_CHARACTERS = 500
 
 
 @dataclass(frozen=True)
@@ -124,13 +123,9 @@ class Linker:
                 "The command of --link has not written the program, whose path is in $PROGRAM: add "
                 "-o $PROGRAM to it"
             )
-        said = (done.stderr.strip() or done.stdout.strip())[-_MAX_CHARACTERS:]
-        said = said or "it printed no message"
         advice = ". Name a command that links it, as --link 'clang {} other.o -o $PROGRAM'"
-        return (
-            f"Linking failed with exit code {done.returncode}: {said}"
-            f"{'' if self.command else advice}"
-        )
+        how = how_it_failed(done.returncode, done.stderr, done.stdout)
+        return f"Linking failed: {how}{'' if self.command else advice}"
 
     def _command(self, files: Sequence[Path], program: Path) -> list[str | Path]:
         if self.command is None:

@@ -25,7 +25,7 @@ from compiler_gym.tuning.size.linking import Linker
 from compiler_gym.tuning.size.object_file import read_object
 from compiler_gym.tuning.size.trial_linking import LinkError
 from compiler_gym.util import llvm_tools
-from compiler_gym.util.commands import run_command
+from compiler_gym.util.commands import how_it_failed, run_command
 from compiler_gym.util.optional_packages import require
 from compiler_gym.util.statistics import (
     RuntimeComparison,
@@ -34,7 +34,6 @@ from compiler_gym.util.statistics import (
 
 _RUN_SECONDS = 600
 _RESOLUTION_SECONDS = 1e-6
-_MAX_CHARACTERS = 500
 _PROFILE = "compiler_gym.profraw"
 
 
@@ -216,9 +215,8 @@ class CommandWorkload(Workload):
         except subprocess.TimeoutExpired:
             raise RunError(f"it takes more than {self.limit_seconds:g} s") from None
         if done.returncode:
-            said = (done.stderr or done.stdout).decode(errors="replace").strip()
-            said = said[-_MAX_CHARACTERS:]
-            raise RunError(f"exit code {done.returncode}" + (f": {said}" if said else ""))
+            said = (text.decode(errors="replace") for text in (done.stderr, done.stdout))
+            raise RunError(how_it_failed(done.returncode, *said))
         return done.stdout
 
 

@@ -12,6 +12,10 @@ def test_exit_code_decides_and_the_file_is_named_in_two_ways(tmp_path, monkeypat
     assert command_check("true")(path) == ""
     assert command_check("false")(path) == "exit code 1"
     assert command_check("echo why >&2; exit 3")(path) == "exit code 3: why"
+    assert command_check("echo >&2; echo why; exit 3")(path) == "exit code 3: why"
+    assert command_check("kill -SEGV $$")(path) == "killed by SIGSEGV"
+    long = "{} " + "o" * (500 - len(str(path)))  # Its end would begin within the name.
+    assert command_check(f"echo {long}; exit 3")(path) == f"exit code 3: {long}"
     assert command_check('test "$(cat {})" = contents && cmp {} "$OBJECT"')(path) == ""
     # In the folder of the user.
     assert command_check("touch here")(path) == ""

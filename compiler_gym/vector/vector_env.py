@@ -1,6 +1,7 @@
 """The vector environment."""
 
 import contextlib
+import operator
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -284,13 +285,20 @@ class CompilerVectorEnv(VectorEnv):
 
         Raises:
             AlreadyPendingCallError: If one of them has a step whose result was not taken.
+            IndexError: If there is no environment of such a number.
             Exception: Any error of :meth:`step`.
         """
         self._check_open()
-        slots = self._slots if env_ids is None else [self._slots[int(i)] for i in env_ids]
+        slots = self._slots if env_ids is None else self._chosen_slots(env_ids)
         unbatched = self._unbatched(actions, len(slots))
         self._check_may_begin(slots)
         self._steps.begin(slots, unbatched, timeout)
+
+    def _chosen_slots(self, env_ids: Sequence[int]) -> list[Slot]:
+        numbers = [operator.index(number) for number in env_ids]
+        if any(not 0 <= number < self.num_envs for number in numbers):
+            raise IndexError(f"Expected environments from 0 to {self.num_envs - 1}, got {numbers}")
+        return [self._slots[number] for number in numbers]
 
     def _unbatched(self, actions: Any, count: int) -> list[Any]:
         """Returns a list of single actions, after quick checks."""
@@ -306,7 +314,7 @@ class CompilerVectorEnv(VectorEnv):
     def _unbatched_numbers(self, valid: tuple[int, int], actions: Any, count: int) -> list[int]:
         array = np.asarray(actions)
         if array.dtype.kind == "U" and array.ndim == 1:
-            array = np.array([self.single_action_space[name] for name in actions])
+            array = np.array([self.single_action_space[name] for name in array.tolist()])
         if array.dtype.kind not in "iu":
             raise TypeError(f"Expected actions that are integers, not {actions!r}")
         if array.shape != (count,):

@@ -157,6 +157,7 @@ class TestActions:
             ([True, False, True], TypeError, "integers"),
             ([[0, 1, 2]], ValueError, "shape"),
             (["append-a", "no-op", "nothing"], ValueError, "nothing"),
+            (["append-a", "no-op", 7], ValueError, "'7'"),
         ],
     )
     def test_mistakes(self, make, actions, error, text):
@@ -225,8 +226,11 @@ class TestAsynchronous:
         with pytest.raises(ValueError, match="max_ready=0"):
             envs.recv(max_ready=0)
         envs.recv()
-        with pytest.raises(IndexError):
-            envs.send([NO_OP], [3])
+        for number in (3, -1):
+            with pytest.raises(IndexError, match=rf"from 0 to 2, got \[{number}\]"):
+                envs.send([NO_OP], [number])
+        with pytest.raises(TypeError, match="float"):
+            envs.send([NO_OP], [0.5])
         with pytest.raises(ValueError, match="different"):
             envs.send([NO_OP, NO_OP], [1, 1])
 

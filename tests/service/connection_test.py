@@ -56,7 +56,10 @@ def test_close():
     connection.close()
 
 
-@pytest.mark.parametrize("endpoint", ["", None, 8080, "localhost", "localhost:", ":80", "/bin/sh"])
+@pytest.mark.parametrize(
+    "endpoint",
+    ["", None, 8080, "localhost", "localhost:", ":80", "/bin/sh", "localhost:0", "localhost:65536"],
+)
 def test_malformed_endpoint(endpoint):
     with pytest.raises(TypeError, match="host:port"):
         CompilerGymServiceConnection(endpoint)

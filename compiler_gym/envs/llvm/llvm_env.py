@@ -172,7 +172,8 @@ class LlvmEnv(ProgramEnv):
         options = plugin_options(pass_plugins)
         with use_version(llvm_version):
             self._llvm_version = llvm_tools.llvm_version() if is_own else None
-            service = service or find_service_binary("compiler_gym-llvm-service")
+            if service is None:
+                service = find_service_binary("compiler_gym-llvm-service")
             if options:
                 _require_own_service(service, kwargs.get("service_connection"))
             options += self.service_options

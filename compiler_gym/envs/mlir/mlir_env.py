@@ -270,8 +270,10 @@ class MlirEnv(ProgramEnv):
         rewards: Iterable[Reward] | None = None,
         **kwargs: Any,
     ):
+        if service is None:
+            service = find_service_binary("compiler_gym-mlir-service", _PACKAGE)
         super().__init__(
-            service=service or find_service_binary("compiler_gym-mlir-service", _PACKAGE),
+            service=service,
             benchmark=DEFAULT_BENCHMARK if benchmark is None else benchmark,
             datasets=get_mlir_datasets() if datasets is None else datasets,
             rewards=make_mlir_rewards() if rewards is None else rewards,

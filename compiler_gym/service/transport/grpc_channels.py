@@ -279,11 +279,11 @@ def checked_endpoint(endpoint: str | Path) -> str | Path:
         return endpoint
     if not isinstance(endpoint, str) or not endpoint:
         raise TypeError(
-            "A service is given by the pathlib.Path of its executable or by an address "
-            f'"host:port", not by {endpoint!r}'
+            'expected a service as an address "host:port", or as the pathlib.Path of an executable '
+            f"to start, got {endpoint!r}"
         )
     host, colon, port = endpoint.rpartition(":")
-    if not (host and colon and port.isdigit()):
+    if not (host and colon and port.isdecimal() and 0 < int(port) < 1 << 16):
         raise TypeError(
             f"{endpoint!r} is not an address host:port. To start an executable, give its path as "
             "a pathlib.Path"

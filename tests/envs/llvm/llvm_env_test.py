@@ -25,6 +25,8 @@ def test_arguments_in_the_documented_order(tmp_path):
         assert env.datasets["benchmark://kernels-v0"].site_data_path.is_relative_to(tmp_path)
     with LlvmEnv(service=None, benchmark=None, datasets_site_path=None) as env:
         assert env.benchmark == "benchmark://kernels-v0/sha256"
+    with pytest.raises(TypeError, match="got ''"):
+        LlvmEnv(service="")  # Such as a variable that is not set.
 
 
 def test_write_bitcode(env, small, tmp_path):

@@ -6,7 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from compiler_gym.datasets import Benchmark, BenchmarkUri, Datasets
-from compiler_gym.envs.llvm.benchmarks.bitcode import ClangInvocation, compile_source
+from compiler_gym.envs.llvm.benchmarks.bitcode import (
+    ClangInvocation,
+    bitcode_made_once,
+    compile_source,
+)
 from compiler_gym.envs.llvm.datasets.kernels_dataset import KernelsDataset
 from compiler_gym.envs.llvm.datasets.opensource_dataset import OpenSourceDataset
 from compiler_gym.errors.nearest_names import unknown_name
@@ -50,8 +54,11 @@ class Target:
         words = [*self.options, *self.macros, *invocation.args, *includes]
         with tempfile.TemporaryDirectory(prefix="compiler_gym-") as name:
             path = Path(name) / "program.bc"
-            compile_source(ClangInvocation(words, timeout=invocation.timeout), path, cwd=folder)
-            return Benchmark.from_file_contents(uri, path.read_bytes())
+            command = ClangInvocation(words, timeout=invocation.timeout)
+            contents = bitcode_made_once(
+                path, uri, lambda output: compile_source(command, output, cwd=folder)
+            )
+            return Benchmark.from_file_contents(uri, contents)
 
 
 TARGETS: Mapping[str, Target] = {

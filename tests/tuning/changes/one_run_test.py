@@ -11,7 +11,9 @@ from compiler_gym.datasets import Benchmark, Datasets
 from compiler_gym.distributed.programs import Program
 from compiler_gym.distributed.threads import thread_pool
 from compiler_gym.envs.llvm.benchmarks.bitcode import ClangInvocation, compile_source
+from compiler_gym.envs.llvm.datasets import kernels_dataset
 from compiler_gym.envs.llvm.datasets.llvm_datasets import get_llvm_datasets
+from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.tuning.changes import __main__ as program
 from compiler_gym.tuning.changes.one_run import OneRunTrials, rows_of_one_run
 from compiler_gym.tuning.changes.targets import target_named
@@ -100,6 +102,12 @@ def rows():
             "adjustments": {_LICM: after, "-disable-lsr": {"f1": [99, 40]}},
             "decisions": [],
         }
+
+
+def test_a_program_that_takes_too_long_for_another_target(life, monkeypatch):
+    monkeypatch.setattr(kernels_dataset, "_COMPILE_TIMEOUT_SECONDS", 1e-6)
+    with pytest.raises(BenchmarkInitError, match="took more than"):
+        target_named("aarch64").compiled(Datasets(get_llvm_datasets()), str(life.uri))
 
 
 def test_training(tmp_path):

@@ -277,6 +277,25 @@ def make_once(path: Path, make: Callable[[Path], None]) -> None:
         os.replace(new, path)
 
 
+def bitcode_made_once(path: Path, name: str, make: Callable[[Path], None]) -> bytes:
+    """Returns the contents of a file that is made by tools unless it is there.
+
+    Args:
+        path: The file, as for :func:`make_once`.
+        name: What messages call it.
+        make: Writes it to another path.
+
+    Raises:
+        BenchmarkInitError: A tool takes too long.
+        Exception: Any other error of :func:`make_once`.
+    """
+    try:
+        make_once(path, make)
+    except subprocess.TimeoutExpired as error:
+        raise BenchmarkInitError(f"Compiling {name} took more than {error.timeout:g} s") from error
+    return path.read_bytes()
+
+
 def make_bitcode(
     inputs: Sequence[Path | ClangInvocation],
     folder: Path,

@@ -1,7 +1,6 @@
 """The built-in programs: small real C programs with inputs and expected outputs."""
 
 import shlex
-import subprocess
 from collections.abc import Hashable, Iterator
 from functools import cached_property
 from pathlib import Path
@@ -17,9 +16,9 @@ from compiler_gym.datasets.benchmark import fingerprint_of_file
 from compiler_gym.datasets.uri import run_number
 from compiler_gym.envs.llvm.benchmarks.bitcode import (
     ClangInvocation,
+    bitcode_made_once,
     compile_source,
     key_of_bitcode,
-    make_once,
 )
 from compiler_gym.envs.llvm.benchmarks.dynamic_config import make_dynamic_config
 from compiler_gym.envs.llvm.benchmarks.validation import (
@@ -27,16 +26,16 @@ from compiler_gym.envs.llvm.benchmarks.validation import (
     ProgramValidator,
     validate_against_opt,
 )
-from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.errors.nearest_names import unknown_name
 from compiler_gym.service.proto import Benchmark as BenchmarkProto
 from compiler_gym.service.proto import File
 from compiler_gym.util import llvm_tools
 from compiler_gym.util.runfiles_path import runfiles_path
 
-KERNELS_PATH = runfiles_path("compiler_gym/data/kernels-v0")
 KERNELS = "benchmark://kernels-v0"
 """The name of the dataset of the built-in programs."""
+
+KERNELS_PATH = runfiles_path("compiler_gym/data/kernels-v0")
 """One folder for each program: ``program.c``, ``input-N.txt``, ``expected-N.txt`` and, once the
 package has been built, ``program.bc``."""
 
@@ -176,10 +175,6 @@ class KernelsDataset(Dataset):
             return (kernel / _BITCODE).read_bytes()
         key = key_of_bitcode(shlex.join(invocation.args[:-1]), source.contents)
         path = self.site_data_path / f"{kernel.name}-{key}.bc"
-        try:
-            make_once(path, lambda output: compile_source(invocation, output, cwd=kernel))
-        except subprocess.TimeoutExpired as error:
-            raise BenchmarkInitError(
-                f"Compiling the program '{kernel.name}' took more than {_COMPILE_TIMEOUT_SECONDS} s"
-            ) from error
-        return path.read_bytes()
+        return bitcode_made_once(
+            path, kernel.name, lambda output: compile_source(invocation, output, cwd=kernel)
+        )

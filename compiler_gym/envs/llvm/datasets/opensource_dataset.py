@@ -2,7 +2,6 @@
 
 import json
 import shlex
-import subprocess
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -20,14 +19,13 @@ from compiler_gym.datasets import (
 from compiler_gym.datasets.parts import check_part
 from compiler_gym.envs.llvm.benchmarks.bitcode import (
     ClangInvocation,
+    bitcode_made_once,
     compile_source,
     key_of_bitcode,
-    make_once,
 )
 from compiler_gym.envs.llvm.benchmarks.validation import validate_against_opt
 from compiler_gym.envs.llvm.datasets.opensource_table import ProgramFacts, read_table
 from compiler_gym.envs.llvm.datasets.packages import PackagedDataset, SourceDistribution
-from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.errors.nearest_names import unknown_name
 from compiler_gym.service.proto import Benchmark as BenchmarkProto
 from compiler_gym.service.proto import File
@@ -283,13 +281,10 @@ class OpenSourceDataset(PackagedDataset):
         invocation = package.invocation(file)
         key = key_of_bitcode(shlex.join(invocation.args), file)
         path = self.site_data_path / "bitcode" / root.name / f"{key}.bc"
-        try:
-            make_once(path, lambda output: compile_source(invocation, output, cwd=root))
-        except subprocess.TimeoutExpired as error:
-            raise BenchmarkInitError(
-                f"Compiling {file} of {package.name} took more than {_TIMEOUT_SECONDS} s"
-            ) from error
-        return path.read_bytes()
+        name = f"{file} of {package.name}"
+        return bitcode_made_once(
+            path, name, lambda output: compile_source(invocation, output, cwd=root)
+        )
 
 
 class OpenSourceDatasetV1(OpenSourceDataset):

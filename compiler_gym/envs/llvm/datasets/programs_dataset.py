@@ -2,7 +2,6 @@
 
 import json
 import shlex
-import subprocess
 import tempfile
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
@@ -15,6 +14,7 @@ from compiler_gym.datasets import Benchmark, BenchmarkUri
 from compiler_gym.datasets.uri import run_number
 from compiler_gym.envs.llvm.benchmarks.bitcode import (
     ClangInvocation,
+    bitcode_made_once,
     inline_mandatory,
     key_of_bitcode,
     make_bitcode,
@@ -29,7 +29,6 @@ from compiler_gym.envs.llvm.benchmarks.validation import (
 )
 from compiler_gym.envs.llvm.datasets.opensource_dataset import packages_of
 from compiler_gym.envs.llvm.datasets.packages import PackagedDataset, SourceDistribution
-from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.errors.nearest_names import unknown_name
 from compiler_gym.service.proto import Benchmark as BenchmarkProto
 from compiler_gym.service.proto import File
@@ -249,13 +248,7 @@ class ProgramsDataset(PackagedDataset):
                 inline_mandatory(linked, output, _TIMEOUT_SECONDS)
 
         path = self.site_data_path / "bitcode" / f"{program.name}-{key}.bc"
-        try:
-            make_once(path, make)
-        except subprocess.TimeoutExpired as error:
-            raise BenchmarkInitError(
-                f"Compiling {program.name} of {self.name} took more than {_TIMEOUT_SECONDS} s"
-            ) from error
-        return path.read_bytes()
+        return bitcode_made_once(path, f"{program.name} of {self.name}", make)
 
 
 @cache

@@ -138,13 +138,37 @@ Traits traitsOfCode(const Function& function) {
   return traits;
 }
 
+// True if calls of a function can be inlined, now or after recursion has become a loop.
+bool canBeInlined(Function& function) {
+  const llvm::InlineResult result = llvm::isInlineViable(function);
+  return result.isSuccess() || StringRef(result.getFailureReason()) == "recursive call";
+}
+
+// Stands for all functions that calls through pointers and aliases may reach. LLVM may find out
+// which one a call reaches, and inline it.
+constexpr Function* kByPointer = nullptr;
+
+llvm::SmallVector<Function*> inlinableByPointer(Module& module) {
+  llvm::SmallVector<Function*> functions;
+  for (Function& function : module) {
+    if (!function.isDeclaration() && function.hasAddressTaken() &&
+        !function.hasFnAttribute(Attribute::NoInline) && canBeInlined(function)) {
+      functions.push_back(&function);
+    }
+  }
+  return functions;
+}
+
 llvm::SmallVector<Function*> inlinableCallees(Function& function) {
   llvm::SmallSetVector<Function*, 8> callees;
   for (const Instruction& instruction : llvm::instructions(function)) {
     const auto* call = llvm::dyn_cast<CallBase>(&instruction);
-    Function* callee = call != nullptr ? call->getCalledFunction() : nullptr;
-    if (callee != nullptr && !callee->isDeclaration() &&
-        !callee->hasFnAttribute(Attribute::NoInline) && llvm::isInlineViable(*callee).isSuccess()) {
+    if (call == nullptr || call->isInlineAsm()) continue;
+    Function* callee = call->getCalledFunction();
+    const bool isInlined = !call->isNoInline() || call->hasFnAttr(Attribute::AlwaysInline);
+    if (callee == nullptr) {
+      callees.insert(kByPointer);
+    } else if (!callee->isDeclaration() && isInlined && canBeInlined(*callee)) {
       callees.insert(callee);
     }
   }
@@ -154,13 +178,18 @@ llvm::SmallVector<Function*> inlinableCallees(Function& function) {
 // Adds the traits of functions to those that they may be inlined into.
 void spread(llvm::DenseMap<const Function*, Traits>& traits, Module& module) {
   llvm::DenseMap<const Function*, llvm::SmallVector<Function*>> callees;
-  for (Function& function : module) callees[&function] = inlinableCallees(function);
+  llvm::SmallVector<const Function*> callers = {kByPointer};
+  callees[kByPointer] = inlinableByPointer(module);
+  for (Function& function : module) {
+    callers.push_back(&function);
+    callees[&function] = inlinableCallees(function);
+  }
   for (bool hasChanged = true; hasChanged;) {
     hasChanged = false;
-    for (const Function& function : module) {
-      Traits& mine = traits[&function];
+    for (const Function* caller : callers) {
+      Traits& mine = traits[caller];
       const size_t before = mine.size();
-      for (const Function* callee : callees[&function]) {
+      for (const Function* callee : callees[caller]) {
         const Traits others = traits.lookup(callee);
         mine.insert(others.begin(), others.end());
       }

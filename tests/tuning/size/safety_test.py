@@ -69,6 +69,32 @@ def test_assembly_may_use_the_frame_pointer(compilation, begin, words, statement
     )
 
 
+# LLVM inlines mix() into main(), although no call there names it as it is at first.
+_HIDDEN_CALLS = {
+    "table": "static int (*const table[])(int, int) = {mix, 0};\n#define mix(a, b) table[0](a, b)",
+    "alias": 'static int same(int, int) __attribute__((alias("mix")));\n#define mix same',
+    "pointer": "static int to(int f(int, int), int a) { return f(a, 4); }\n"
+    "#define mix(a, b) to(mix, a)",
+    "recursion": "#define mix(a, b) mix(argc, b)",
+    "statement": "static int via(int a) { [[clang::always_inline]] return mix(a, 4); }\n"
+    "#define mix(a, b) via(a)",
+}
+
+
+@pytest.mark.parametrize("way", _HIDDEN_CALLS)
+def test_assembly_may_use_the_frame_pointer_where_a_call_hides_it(compilation, begin, way):
+    words = "__attribute__((noinline)) static" if way == "statement" else "static"
+    text = _PRESSURE.replace("int main(", f"{_HIDDEN_CALLS[way]}\nint main(") % (words, _CLOBBER)
+    if way == "recursion":
+        text = text.replace("  volatile", "  if (a > 99) return mix(a - 1, b);\n  volatile")
+    compilation.source.write_text(text)
+    evaluator, baseline = begin(replace(compilation, options=("-w", "-Oz", "-std=c23")))
+    expected = run(baseline.path)
+    assert expected[0] == 0
+    assert run(adjusted(evaluator, FRAME_POINTER).path) == expected
+    assert {each.name for each in functions_of(evaluator) if each.is_excluded} >= {"main", "mix"}
+
+
 def test_assembly_of_32_bits_may_use_the_frame_pointer(compilation, begin):
     function = _PRESSURE.partition("int main")[0].replace("#include <stdio.h>", "")
     compilation.source.write_text(function % ("", _CLOBBER.replace("rbp", "ebp")))

@@ -107,8 +107,8 @@ def choose_task(
         raise AgentError(f"expected objective {', '.join(OBJECTIVES)}, got {objective!r}")
     if index is None:
         index = random.Random(seed).randrange(len(programs))
-    if not 0 <= index < len(programs):
-        raise AgentError(f"expected index from 0 to {len(programs) - 1}, got {index}")
+    if not isinstance(index, int) or not 0 <= index < len(programs):
+        raise AgentError(f"expected index from 0 to {len(programs) - 1}, got {index!r}")
     return Task(split, index, programs[index], objective)  # type: ignore[arg-type]
 
 

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -156,7 +157,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         server = make_server(**vars(options))
     except ValueError as error:
         parser.error(str(error))
-    server.run()
+    try:
+        server.run()
+    except KeyboardInterrupt:  # Raised again by uvicorn, after the end of all sessions.
+        sys.exit(130)
 
 
 if __name__ == "__main__":

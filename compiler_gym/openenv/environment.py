@@ -54,12 +54,16 @@ class CompilerEnvironment(Environment[CompilerAction, CompilerObservation, Compi
             split: ``"train"``, ``"validation"`` or ``"test"``.
             index: The number of the program in the split.
             objective: ``"instructions"`` or ``"bytes"``.
-            **kwargs: Ignored.
+            **kwargs: None; other arguments are mistakes.
 
         Raises:
-            AgentError: If there is no such task.
+            AgentError: If there is no such task or argument.
         """
-        del kwargs
+        if kwargs:
+            raise AgentError(
+                "expected the arguments seed, episode_id, split, index, objective, got "
+                f"{', '.join(kwargs)}"
+            )
         task = choose_task(split, index, seed, objective)
         self.close()
         self._episode = Episode(task, self._budget)

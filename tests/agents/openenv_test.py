@@ -26,7 +26,7 @@ from compiler_gym.agents.compiler import shared_compiler
 from compiler_gym.agents.tasks import TASK_LIMITS
 from compiler_gym.agents.workbench import Workbench
 from compiler_gym.openenv import CompilerAction, CompilerEnvClient
-from compiler_gym.openenv.app import make_server
+from compiler_gym.openenv.app import main, make_server
 from compiler_gym.util.runfiles_path import runfiles_path
 
 GOOD = ["sroa", "early-cse", "simplifycfg", "instcombine", "gvn", "simplifycfg"]
@@ -170,6 +170,12 @@ def test_too_large_message(url, socket):
     assert asked(socket, "reset", split="test", index=5)["type"] == "observation"
 
 
+def test_unknown_argument_of_reset(socket):
+    answer = asked(socket, "reset", splitt="test")
+    assert "expected the arguments seed, " in answer["data"]["message"]
+    assert "got splitt" in answer["data"]["message"]
+
+
 def test_too_many_passes_are_refused(socket):
     asked(socket, "reset", split="test", index=5)
     answer = asked(socket, "step", tool="apply_passes", passes=["gvn"] * 1_000)
@@ -255,6 +261,15 @@ def test_package_is_valid(tmp_path, monkeypatch):
 def test_running_server_is_valid(url):
     report = validate_running_environment(url, timeout_s=60)
     assert report["passed"], report
+
+
+def test_interrupted(monkeypatch):
+    def run(server):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("uvicorn.Server.run", run)
+    with pytest.raises(SystemExit, match="130"):
+        main(["--port", "0"])
 
 
 def test_missing_package(monkeypatch):

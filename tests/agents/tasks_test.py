@@ -33,7 +33,15 @@ def test_tasks():
 
 
 @pytest.mark.parametrize(
-    "arguments", [{"split": "exam"}, {"index": 99}, {"index": -1}, {"objective": "cycles"}]
+    "arguments",
+    [
+        {"split": "exam"},
+        {"index": 99},
+        {"index": -1},
+        {"index": "1"},
+        {"index": 1.5},
+        {"objective": "cycles"},
+    ],
 )
 def test_missing_task(arguments):
     with pytest.raises(AgentError, match=r"expected (split|index|objective)"):

@@ -193,8 +193,11 @@ def _problem(code: int, text: str, diagnostics: Sequence[Diagnostic]) -> str:
             advice = f"; {_FILE_ADVICE}" if "file not found" in each.message else ""
             return f"line {each.line}: {each.message}{advice}"
     place = f"line {diagnostics[0].line}: in a header" if diagnostics else "in a header"
-    found = _ERROR.search(text)
-    return f"{place}: {found[1][:_MAX_CHARACTERS]}" if found else "The compiler failed"
+    if found := _ERROR.search(text):
+        return f"{place}: {found[1][:_MAX_CHARACTERS]}"
+    # Such as a missing library of the compiler. Folders of the server are nobody's business.
+    last = re.sub(r"\S*/", "", text.strip().rpartition("\n")[2])[:_MAX_CHARACTERS]
+    return f"The compiler failed: {last or f'exit code {code}'}"
 
 
 def _without_folders(text: str) -> str:

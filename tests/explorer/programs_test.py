@@ -183,6 +183,14 @@ def test_headers_of_clang(llvm):
     assert program.proto.program.contents.startswith(b"BC")
 
 
+def test_a_compiler_that_does_not_start(llvm):
+    clang = llvm / "bin" / "clang"
+    clang.unlink()
+    clang.write_text(f"#!/bin/sh\necho {clang}: cannot open {llvm}/lib/libc.so >&2; exit 127\n")
+    clang.chmod(0o755)
+    assert '"The compiler failed: clang: cannot open libc.so"' in fails("int x;")
+
+
 def test_headers_of_the_c_library_beside_clang(llvm):
     folder = llvm / "c-library" / "usr" / "include"
     folder.mkdir(parents=True)

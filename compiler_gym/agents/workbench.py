@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
+from itertools import islice
 from typing import Any, Literal
 
 from compiler_gym.agents.problems import AgentError, text_of
@@ -29,6 +30,9 @@ MAX_SCORE = 10.0
 """The largest score: ten times the reduction by -Oz."""
 
 _LEAST_CHANGE = 0.1
+_MAX_OFFSET = 1_000_000
+# For the line that says how to get the rest.
+_REST_CHARACTERS = 80
 # Verification in the background repeats this many passes. They take less time than the rest of it.
 _MAX_REPEATED_PASSES = 32
 
@@ -75,21 +79,27 @@ class Workbench(ProgramViews):
 
         Args:
             dataset: The name of a data set, e.g. "benchmark://kernels-v0".
-            offset: The number of names to skip.
+            offset: The number of names to skip, at most a million.
         """
+        # There are datasets without an end.
+        if not 0 <= offset <= _MAX_OFFSET:
+            raise AgentError(f"expected offset from 0 to {_MAX_OFFSET}, got {offset}")
+        others = f"All data sets: {', '.join(each.name for each in self._compiler.datasets)}"
+        names: list[str] = []
+        left = self.limits.answer_characters - len(others)
         try:
-            chosen = self._compiler.datasets[dataset]
-            names = []
-            for number, uri in enumerate(chosen.benchmark_uris()):
-                if number >= offset + 100:
-                    names.append(f"[for the rest call this tool again with offset={offset + 100}]")
+            uris = self._compiler.datasets[dataset].benchmark_uris()
+            for number, uri in enumerate(islice(uris, offset, None), offset):
+                left -= len(uri) + 1
+                if len(names) == 100 or (names and left < _REST_CHARACTERS):
+                    names.append(f"[for the rest call this tool again with offset={number}]")
                     break
-                if number >= offset:
-                    names.append(uri)
+                names.append(uri)
         except (LookupError, ValueError, OSError) as error:
             raise AgentError(f"{text_of(error)} Try {KERNELS}") from error
-        others = ", ".join(each.name for each in self._compiler.datasets)
-        return self._page("\n".join([*names, f"All data sets: {others}"]))
+        if offset and not names:
+            raise AgentError(f"expected offset below the number of programs, got {offset}")
+        return "\n".join([*names, others])
 
     def open_program(
         self,
@@ -277,9 +287,9 @@ class Workbench(ProgramViews):
         """
         with self._lock:
             branch = self._branch()
-            if not name or name in self._branches or len(name) > 40:
+            if not 1 <= len(name) <= 40 or not name.isprintable() or name in self._branches:
                 raise AgentError(
-                    f"expected a new name of 1 to 40 characters, got {name!r}; there are "
+                    f"expected a new name of 1 to 40 printable characters, got {name!r}; there are "
                     f"{', '.join(self._branches)}. Call switch_branch to go to one"
                 )
             if len(self._branches) >= self.limits.branches:
@@ -434,6 +444,11 @@ class Workbench(ProgramViews):
         with self._lock:
             branch = self._branch()
             assert self._program is not None
+            if file and format in ("opt", "python"):
+                raise AgentError(
+                    f"expected format object, bitcode or ir for the file {file!r}, got {format!r}, "
+                    "which is text: leave out file"
+                )
             if format == "opt":
                 return branch.env.commandline()
             if format == "python":

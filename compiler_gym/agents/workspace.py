@@ -235,9 +235,12 @@ class Workspace:
 
     def _number(self, name: str) -> int:
         try:
+            # Blanks around a name would be in the state and in all tables.
+            if not isinstance(name, str) or name != name.strip():
+                raise ValueError(name)
             return int(self._compiler.action_space[name])
-        except (LookupError, ValueError, TypeError) as error:
-            similar = did_you_mean(str(name), self._compiler.pass_names)
+        except (LookupError, ValueError) as error:
+            similar = did_you_mean(str(name).strip(), self._compiler.pass_names)
             raise AgentError(
                 f"expected the name of a pass, got {name!r}.{similar} Call list_passes for all "
                 "names"

@@ -36,6 +36,48 @@ def test_export(make_bench, tmp_path, fails):
     assert bench.cost() == 3
 
 
+def test_export_of_text_has_no_file(bench, fails):
+    for format in ("opt", "python"):
+        assert "leave out file" in fails(bench.export, format, "own.txt")
+
+
+@pytest.mark.parametrize("name", ["sroa\n", " sroa", 7])
+def test_names_of_passes_are_exact(bench, fails, name):
+    for tool, argument in ((bench.apply_passes, [name]), (bench.try_sequences, [[name]])):
+        assert f"expected the name of a pass, got {name!r}." in fails(tool, argument)
+
+
+def test_names_of_branches_are_printable(bench, fails):
+    assert "printable" in fails(bench.fork, "a\nb")
+
+
+@pytest.mark.parametrize("offset", [-1, 28, 10**9])
+@pytest.mark.parametrize("dataset", ["kernels-v0", "generator://csmith-v0"])
+def test_offset_of_programs(bench, fails, dataset, offset):
+    if (dataset, offset) == ("generator://csmith-v0", 28):
+        assert bench.list_programs(dataset, offset).startswith("generator://csmith-v0/28\n")
+    else:
+        assert f"got {offset}" in fails(bench.list_programs, dataset, offset)
+
+
+def test_pages_of_programs(bench):
+    offset = 0
+    for _ in range(3):
+        text = bench.list_programs("generator://csmith-v0", offset)
+        assert len(text) <= bench.limits.answer_characters
+        *names, rest, _ = text.splitlines()
+        numbers = range(offset, offset + len(names))
+        assert names == [f"generator://csmith-v0/{number}" for number in numbers]
+        offset = numbers.stop
+        assert rest == f"[for the rest call this tool again with offset={offset}]"
+    assert bench.list_programs(offset=27).count("kernels-v0/") == 1
+
+
+def test_errors_are_bounded(bench, fails):
+    text = fails(bench.apply_passes, ["x" * 100_000])
+    assert len(text) < 2_010 and text.endswith("Call list_passes for all names")
+
+
 def test_large_program_is_refused(make_bench, fails):
     bench = make_bench()
     bench.limits = replace(LIMITS, instructions=1_000)

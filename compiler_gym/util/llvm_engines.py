@@ -93,7 +93,7 @@ def chosen_folder(own_files: Iterable[Path]) -> Path | None:
     own = llvm_of(next((path for path in own_files if path.is_file()), None))[1]
     if version == own:
         return None
-    folder = _folder_of(version)
+    folder = package_folder(f"{_PACKAGE}{version}")
     if folder is None:
         known = ", ".join(str(each) for each in sorted({own, *_installed()}))
         raise EnvironmentNotSupported(
@@ -115,8 +115,9 @@ def llvm_of(prefix_file: Path | None) -> tuple[Path | None, int]:
     return Path(prefix), int(version.partition(".")[0])
 
 
-def _folder_of(version: int) -> Path | None:
-    found = find_spec(f"{_PACKAGE}{version}")
+def package_folder(name: str) -> Path | None:
+    """Returns the folder of a package; None if it is not installed."""
+    found = find_spec(name)
     if found is None or not found.submodule_search_locations:
         return None
     return Path(found.submodule_search_locations[0]).absolute()

@@ -19,12 +19,11 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 
 from compiler_gym.errors import EnvironmentNotSupported
 from compiler_gym.util.commands import run_command
-from compiler_gym.util.llvm_engines import PREFIX_FILE, asked_version, llvm_of
+from compiler_gym.util.llvm_engines import PREFIX_FILE, asked_version, llvm_of, package_folder
 from compiler_gym.util.runfiles_path import find_other_llvm, find_service_file
 
 # The Debian packages of tools that are not in that of LLVM itself, without the version.
@@ -76,10 +75,7 @@ def _companion_folder(asked: int | None) -> Path | None:
     del asked
     if (other := find_other_llvm()) is not None:
         return other if (other / "bin").is_dir() else None
-    found = find_spec(_COMPANION)
-    if found is None or not found.submodule_search_locations:
-        return None
-    return Path(found.submodule_search_locations[0]).absolute()
+    return package_folder(_COMPANION)
 
 
 def companion_c_library() -> Path | None:

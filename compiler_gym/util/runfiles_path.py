@@ -5,11 +5,10 @@ import os
 import tempfile
 from collections.abc import Iterator
 from datetime import datetime
-from importlib.util import find_spec
 from pathlib import Path
 
 from compiler_gym.errors import EnvironmentNotSupported
-from compiler_gym.util.llvm_engines import PREFIX_FILE, chosen_folder
+from compiler_gym.util.llvm_engines import PREFIX_FILE, chosen_folder, package_folder
 
 _SHARED_MEMORY = Path("/dev/shm")
 
@@ -257,8 +256,8 @@ def _candidates(name: str, package: str) -> Iterator[Path]:
 def _own_candidates(name: str, package: str) -> Iterator[Path]:
     root = _PACKAGE_DIRECTORY.parent
     companion = _COMPANIONS.get(package)
-    if companion and (found := find_spec(companion)) and found.submodule_search_locations:
-        yield Path(found.submodule_search_locations[0]) / name
+    if companion and (folder := package_folder(companion)):
+        yield folder / name
     yield _PACKAGE_DIRECTORY / "_service" / name
     yield root / package / name  # Runfiles have the layout of the source tree.
     yield root / "bazel-bin" / package / name

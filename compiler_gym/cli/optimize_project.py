@@ -18,6 +18,7 @@ from compiler_gym.tuning.size.compilation import (
     Compilation,
     check_options,
     has_level,
+    options_of_bitcode,
 )
 from compiler_gym.tuning.size.compile_commands import (
     LeftSource,
@@ -141,7 +142,7 @@ class _Search:
         task = Optimization(
             text.name,
             digest_of(data),
-            _options_of_text(compilation.options),
+            tuple(options_of_bitcode(compilation.options)),  # Preprocessed text needs no others.
             self._objective,
             self._settings.seconds,
             0 if limits.excludes(source.folder / source.source) else self._settings.evaluations,
@@ -192,18 +193,6 @@ class _Search:
         with atomic_file_write(target) as path:
             run_command(compilation.command(path, change), _SECONDS, cwd=source.folder)
             return self._objective.read(path)
-
-
-def _options_of_text(options: Sequence[str]) -> tuple[str, ...]:
-    """Returns options without the language, which the name of preprocessed text tells."""
-    kept: list[str] = []
-    words = iter(options)
-    for word in words:
-        if word == "-x":
-            next(words, None)
-        else:
-            kept.append(word)
-    return tuple(kept)
 
 
 def optimize_project(

@@ -36,8 +36,8 @@ from compiler_gym.tuning.changes.training import train as train_ranking
 from compiler_gym.tuning.changes.trials import (
     FILE,
     Trials,
+    first_rows,
     packages_of,
-    rows_of,
     trials_in,
     write_card,
 )
@@ -176,10 +176,7 @@ def train(
     If several tables have the same program, the row of the first counts.
     """
     check_outputs((table / FILE for table in tables), [output])
-    first: dict[str, dict[str, Any]] = {}
-    for row in (row for table in tables for row in rows_of(table) if row["changes"]):
-        first.setdefault(row["program"], row)
-    rows = sorted(first.values(), key=lambda row: row["trials"])
+    rows = first_rows(tables, lambda row: bool(row["changes"]))
     about = {
         "programs": len(rows),
         "packages": len(packages_of(rows)),
@@ -237,7 +234,7 @@ def train_one_run(
     The same rows give the same file.
     """
     check_outputs((table / FILE for table in tables), [output])
-    rows = [*rows_of_one_run(tables)]
+    rows = rows_of_one_run(tables)
     about = f"{len(rows)} programs, {rows[0]['clang']}" if rows else ""
     write_one_run(output, target, model_of_one_run(rows, about, enough))
 

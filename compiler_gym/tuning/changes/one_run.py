@@ -24,7 +24,7 @@ error       The reason why there is no result
 
 import json
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -35,7 +35,7 @@ from typing_extensions import override
 from compiler_gym.distributed import json_table
 from compiler_gym.distributed.task import name_of
 from compiler_gym.distributed.worker import Worker
-from compiler_gym.tuning.changes.trials import ProgramTrials, compilation_for_size, rows_of
+from compiler_gym.tuning.changes.trials import ProgramTrials, compilation_for_size, first_rows
 from compiler_gym.tuning.size.compilation import NO_CHANGE, Change
 from compiler_gym.tuning.size.evaluator import Budget, Evaluation, Evaluator
 from compiler_gym.tuning.size.inlining import Inlining, list_call_sites
@@ -229,14 +229,6 @@ def _sizes(evaluation: Evaluation) -> dict[str, list[int]]:
     }
 
 
-def rows_of_one_run(folders: Sequence[Path]) -> list[Row]:
-    """Returns the rows of tables that have trials, each program once, in a fixed order.
-
-    Raises:
-        OSError: If there is no table.
-        ValueError: If a line other than the last is no row.
-    """
-    first: dict[str, Row] = {}
-    for row in (row for folder in folders for row in rows_of(folder) if "adjustments" in row):
-        first.setdefault(row["program"], row)
-    return sorted(first.values(), key=lambda row: row["trials"])
+def rows_of_one_run(folders: Iterable[Path]) -> list[Row]:
+    """Returns the rows of tables that have trials, see :func:`first_rows`."""
+    return first_rows(folders, lambda row: "adjustments" in row)

@@ -322,6 +322,25 @@ def rows_of(folder: Path) -> Iterator[Row]:
     return (row for row in json_table.rows_of(folder / FILE, _KEY) if "error" not in row)
 
 
+def first_rows(folders: Iterable[Path], has_trials: Callable[[Row], bool]) -> list[Row]:
+    """Returns the rows of tables that have trials, each program once, in a fixed order.
+
+    If several tables have the same program, the row of the first counts.
+
+    Args:
+        folders: The folders of the tables.
+        has_trials: Tells whether a row has trials.
+
+    Raises:
+        OSError: If there is no table.
+        ValueError: If a line other than the last is no row.
+    """
+    first: dict[str, Row] = {}
+    for row in (row for folder in folders for row in rows_of(folder) if has_trials(row)):
+        first.setdefault(row["program"], row)
+    return sorted(first.values(), key=lambda row: row["trials"])
+
+
 def record(
     pool: Pool,
     jobs: Iterable[Job],
@@ -364,9 +383,7 @@ def write_card(folder: Path, command: str) -> None:
     rows = [*rows_of(folder)]
     trials = sum(map(trials_in, rows))
     versions = sorted({row["clang"] for row in rows})
-    packages = sorted(
-        {opensource_package(row["program"]) for row in rows if "opensource" in row["program"]}
-    )
+    packages = packages_of(rows)
     columns = (__doc__ or "").partition("\n\n")[2]
     (folder / _CARD).write_text(
         f"# Trials of changes that make code smaller\n\n"

@@ -33,6 +33,17 @@ def histogram(text: str) -> list[int]:
     return [text.count(chr(ord("a") + i)) for i in range(26)]
 
 
+class Given(Reward):
+    """A reward of any value."""
+
+    def __init__(self, value):
+        super().__init__("given")
+        self.value = value
+
+    def update(self, actions, observations, observation_view):
+        return self.value
+
+
 class TestReset:
     def test_another_program_of_the_same_name(self, env):
         assert env.reset(benchmark=text_benchmark("one")) == "one"
@@ -259,6 +270,20 @@ class TestErrors:
         assert (reward, done, info["error_type"]) == (-1, True, "ServiceError")
         env.reward_space = "length"
         del env.reward.spaces["broken"]
+
+    @pytest.mark.parametrize("value", [None, "1", [1], 1j, np.ones(2)])
+    def test_reward_that_is_no_number(self, env, value):
+        env.reward_space = Given(value)
+        with pytest.raises(TypeError, match=r"expected a number from update\(\) .* 'given', got"):
+            env.step(APPEND_A)
+        env.reward_space = Given(0.5)
+        assert env.step(NO_OP)[:2] == ("helloa", 0.5)
+        assert env.actions == [APPEND_A, NO_OP]
+
+    @pytest.mark.parametrize("value", [np.float32(0.5), np.array(0.5)])
+    def test_rewards_are_numbers_of_python(self, env, value):
+        env.reward_space = Given(value)
+        assert type(env.step(APPEND_A)[1]) is type(env.episode_reward) is float
 
     def test_interrupt_of_a_reward_truncates_the_episode(self, env):
         class Interrupted(Reward):

@@ -90,7 +90,7 @@ class StepPlan:
             values = [decoded[position] for position, _ in self._translations]
         observations = [values[i] for i in self._returned]
         rewards = [
-            reward.update(actions, [values[i] for i in inputs], observation_view)
+            _number(reward, reward.update(actions, [values[i] for i in inputs], observation_view))
             for reward, inputs in self._rewarded
         ]
         return observations, rewards
@@ -128,6 +128,22 @@ def _columns_of(specs: Iterable[ObservationSpaceSpec]) -> tuple[Column, ...] | N
             return None
         columns.setdefault(spec.index, column)
     return tuple(columns.values())
+
+
+def _number(reward: Reward, value: Any) -> float:
+    """Returns what a reward has computed, such as a NumPy scalar, as a number of Python.
+
+    Raises:
+        TypeError: It is no number.
+    """
+    if isinstance(value, float | int):
+        return value
+    try:
+        return float(value.__float__())
+    except (AttributeError, TypeError, ValueError):
+        raise TypeError(
+            f"expected a number from update() of the reward {reward.name!r}, got {value!r}"
+        ) from None
 
 
 def _needed_observations(

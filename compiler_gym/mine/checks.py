@@ -99,15 +99,16 @@ def _check_inputs(objective: Objective, trial: Trial) -> str:
     for each, path in ((None, objects["before"]), (trial.decision, objects["after"])):
         if not compile_with(each, trial.module, path, trial.tools):
             return "not checked: it does not compile"
-    function = trial.function if objective.has_entry else last_function(trial.module)
+    defined = defined_functions(trial.module.read_text())
+    function = trial.function if objective.has_entry else defined[-1]
     return compare_results(
         trial.module, function, objects["before"], objects["after"], trial.folder
     )
 
 
-def last_function(module: Path) -> str:
-    """Returns the symbol of the last function that textual IR defines."""
-    return _DEFINED.findall(module.read_text())[-1]
+def defined_functions(text: str) -> list[str]:
+    """Returns the symbols of the functions that textual IR defines, in order."""
+    return _DEFINED.findall(text)
 
 
 def compare_results(module: Path, function: str, before: Path, after: Path, folder: Path) -> str:

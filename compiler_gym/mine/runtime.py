@@ -6,7 +6,6 @@ at the end, and findings that take longer do not count.
 """
 
 import platform
-import re
 import subprocess
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +14,7 @@ from itertools import takewhile
 from pathlib import Path
 
 from compiler_gym.errors import EnvironmentNotSupported
-from compiler_gym.mine.checks import RUN_LIMITS, reference_results
+from compiler_gym.mine.checks import RUN_LIMITS, defined_functions, reference_results
 from compiler_gym.mine.counting import COUNTER, HARNESS_OPTIONS, Counter
 from compiler_gym.mine.decisions import Decision, Effect, Saving, Tools, known_speed_decisions
 from compiler_gym.mine.harness import (
@@ -35,7 +34,6 @@ from compiler_gym.util.confinement import confining_program
 
 _MACHINES = ("x86_64", "amd64")
 _SECONDS = 120
-_SYMBOL = re.compile(r"^define [^@]*@([\w.$-]+)\(", re.MULTILINE)
 
 _SCRIPT = """\
 {head}
@@ -261,7 +259,7 @@ def _functions(unit: Path) -> list[str]:
         done = run_command([llvm.opt_path(), "-S", unit, "-o", "-"], _SECONDS)
     except (CommandError, subprocess.TimeoutExpired) as error:
         raise ValueError(f"{unit.name} cannot be read: {error}") from error
-    return [each for each in _SYMBOL.findall(done.stdout) if each != "main"]
+    return [each for each in defined_functions(done.stdout) if each != "main"]
 
 
 RUNTIME = Runtime()

@@ -74,20 +74,37 @@ class Batches:
         self._observations: Any = create_empty_array(observation_space, count, fn=np.zeros)
         # Arrays are copied on arrival; other observations are assembled on request.
         self._has_rows = isinstance(observation_space, spaces.Box | spaces.Discrete)
+        self._shape_of_row = observation_space.shape
 
     def keep(self, slot: Row, reward: float, terminated: bool, truncated: bool) -> None:
-        """Stores the result of a slot."""
+        """Stores the result of a slot.
+
+        Raises:
+            TypeError: The observation space has arrays of another shape, or of a type that cannot
+                hold these numbers.
+        """
         number = slot.number
         self.rewards[number] = reward
         self.terminations[number] = terminated
         self.truncations[number] = truncated
         if self._has_rows:
-            self._observations[number] = slot.observation
+            self._keep_array(number, np.asarray(slot.observation))
         info = slot.infos[-1]
         self._is_plain[number] = is_plain = info.keys() == _KEYS and len(slot.infos) == 1
         if is_plain:
             for key, values in self._flags:
                 values[number] = info[key]
+
+    def _keep_array(self, number: int, array: np.ndarray) -> None:
+        rows = self._observations
+        fits = array.dtype == rows.dtype or np.can_cast(array.dtype, rows.dtype, "same_kind")
+        if not fits or array.shape != self._shape_of_row:
+            raise TypeError(
+                f"expected observations of shape {self._shape_of_row} and type {rows.dtype}, as the "
+                f"observation space says, got {array.shape} and {array.dtype}; a wrapper that "
+                "changes them declares its observation_space"
+            )
+        rows[number] = array
 
     def keep_rows(
         self,

@@ -265,6 +265,32 @@ class TestWrappers:
             assert infos["benchmark"].tolist() == [KERNELS[0]] * 2
 
 
+    @pytest.mark.parametrize(
+        "convert", [lambda seen: seen / 3, lambda seen: seen[:1], lambda seen: seen[:9]]
+    )
+    def test_observations_of_another_space_are_refused(self, convert):
+        """As by gymnasium: to round or to repeat them would be wrong in silence."""
+
+        class Undeclared(ObservationWrapper):
+            def convert_observation(self, observation):
+                return convert(observation)
+
+        with (
+            compiler_gym.make_vec(ID, 2, wrappers=[Undeclared]) as envs,
+            pytest.raises(TypeError, match=r"expected observations of shape \(56,\) and type int64"),
+        ):
+            envs.reset()
+
+    def test_numbers_of_a_smaller_type(self):
+        class Shorter(ObservationWrapper):
+            def convert_observation(self, observation):
+                return observation.astype(np.int16)
+
+        with compiler_gym.make_vec(ID, 2, wrappers=[Shorter]) as envs:
+            observations, _ = envs.reset()
+            assert observations.dtype == np.int64 and observations[0, 51] > 0
+
+
 class TestProcesses:
     def test_one_service(self):
         """All sessions are of one service, and there are neither Python processes nor threads."""

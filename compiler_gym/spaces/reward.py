@@ -227,6 +227,26 @@ class RuntimeReward(Reward):
         return float(self.estimator(runtimes))
 
 
+def number_from(value: Any, giver: object, method: str) -> float:
+    """Returns what a method has computed, such as a NumPy scalar, as a number of Python.
+
+    Args:
+        value: The value.
+        giver: The object with the method, for the text of an error.
+        method: The name of the method.
+
+    Raises:
+        TypeError: It is no number.
+    """
+    if isinstance(value, float | int):
+        return value
+    try:
+        return float(value.__float__())
+    except (AttributeError, TypeError, ValueError):
+        name = f"{type(giver).__name__}.{method}()"
+        raise TypeError(f"expected a number from {name}, got {value!r}") from None
+
+
 def _identity(benchmark: Any) -> Any:
     """Returns a key that is equal for equal programs with equal run commands.
 

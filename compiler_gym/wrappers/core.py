@@ -11,6 +11,7 @@ from compiler_gym.compiler_env_state import CompilerEnvState
 from compiler_gym.envs.compiler_env import StepResult
 from compiler_gym.envs.running_step import ConvertedStep, RunningStep
 from compiler_gym.spaces import Reward
+from compiler_gym.spaces.reward import number_from
 from compiler_gym.util.deadline import TIMEOUT
 from compiler_gym.validation_result import ValidationResult
 from compiler_gym.views import ObservationSpaceSpec
@@ -116,7 +117,7 @@ class ObservationWrapper(CompilerEnvWrapper):
 
     @override
     def reset(self, *args: Any, **kwargs: Any) -> Any:
-        return self.convert_observation(super().reset(*args, **kwargs))
+        return self._checked(super().reset(*args, **kwargs))
 
     @override
     def multistep(
@@ -137,7 +138,16 @@ class ObservationWrapper(CompilerEnvWrapper):
 
     def _converted(self, result: StepResult) -> StepResult:
         observation, reward, done, info = result
-        return self.convert_observation(observation), reward, done, info
+        return self._checked(observation), reward, done, info
+
+    def _checked(self, observation: Any) -> Any:
+        converted = self.convert_observation(observation)
+        # None would stand for a failure.
+        if converted is None and observation is not None:
+            raise TypeError(
+                f"expected an observation from {type(self).__name__}.convert_observation(), got None"
+            )
+        return converted
 
 
 class RewardWrapper(CompilerEnvWrapper):
@@ -180,6 +190,6 @@ class RewardWrapper(CompilerEnvWrapper):
     def _converted(self, former: float | None, result: StepResult) -> StepResult:
         observation, reward, done, info = result
         if reward is not None:
-            reward = self.convert_reward(reward)
+            reward = number_from(self.convert_reward(reward), self, "convert_reward")
             self.env.episode_reward = (former or 0.0) + reward
         return observation, reward, done, info

@@ -274,7 +274,7 @@ class TestErrors:
     @pytest.mark.parametrize("value", [None, "1", [1], 1j, np.ones(2)])
     def test_reward_that_is_no_number(self, env, value):
         env.reward_space = Given(value)
-        with pytest.raises(TypeError, match=r"expected a number from update\(\) .* 'given', got"):
+        with pytest.raises(TypeError, match=r"expected a number from Given\.update\(\), got"):
             env.step(APPEND_A)
         env.reward_space = Given(0.5)
         assert env.step(NO_OP)[:2] == ("helloa", 0.5)

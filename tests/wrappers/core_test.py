@@ -85,6 +85,17 @@ class TestObservations:
         observations = env.step(0, observation_spaces=["IrInstructionCount", "Autophase"])[0]
         assert observations[0] == observations[1][51]
 
+    def test_nothing_is_no_observation(self, small):
+        class Forgetful(ObservationWrapper):
+            def convert_observation(self, observation):
+                pass
+
+        env = Forgetful(small)
+        assert env.reset() is None  # There is no default observation.
+        env.observation_space = "Autophase"
+        with pytest.raises(TypeError, match=r"from Forgetful\.convert_observation\(\), got None"):
+            env.reset()
+
     def test_setting_the_inner_observation_space(self, small):
         env = Share(small)
         env.observation_space = "InstCount"
@@ -107,6 +118,17 @@ class TestRewards:
             more = fork.step(fork.action_space["simplifycfg"])[1]
             assert fork.episode_reward == 2 * expected + more
         assert env.episode_reward == 2 * expected
+
+    @pytest.mark.parametrize("value", [None, "1"])
+    def test_what_is_no_number(self, small, value):
+        class Wrong(RewardWrapper):
+            def convert_reward(self, reward):
+                return value
+
+        env = Wrong(small)
+        env.reset(reward_space="IrInstructionCount")
+        with pytest.raises(TypeError, match=rf"from Wrong\.convert_reward\(\), got {value!r}"):
+            env.step(0)
 
     def test_around_each_other(self, small):
         small.reward_space = "IrInstructionCount"

@@ -17,6 +17,7 @@ from compiler_gym.service.proto.event_converters import event_to_value
 from compiler_gym.service.session.session_manager import SessionManager
 from compiler_gym.service.transport.frame_batch import Column, column_of
 from compiler_gym.spaces import DefaultRewardFromObservation, Reward
+from compiler_gym.spaces.reward import number_from
 from compiler_gym.util.deadline import TIMEOUT
 from compiler_gym.util.random_state import shallow_copy
 from compiler_gym.views import ObservationSpaceSpec, ObservationView, RewardView
@@ -90,7 +91,11 @@ class StepPlan:
             values = [decoded[position] for position, _ in self._translations]
         observations = [values[i] for i in self._returned]
         rewards = [
-            _number(reward, reward.update(actions, [values[i] for i in inputs], observation_view))
+            number_from(
+                reward.update(actions, [values[i] for i in inputs], observation_view),
+                reward,
+                "update",
+            )
             for reward, inputs in self._rewarded
         ]
         return observations, rewards
@@ -128,22 +133,6 @@ def _columns_of(specs: Iterable[ObservationSpaceSpec]) -> tuple[Column, ...] | N
             return None
         columns.setdefault(spec.index, column)
     return tuple(columns.values())
-
-
-def _number(reward: Reward, value: Any) -> float:
-    """Returns what a reward has computed, such as a NumPy scalar, as a number of Python.
-
-    Raises:
-        TypeError: It is no number.
-    """
-    if isinstance(value, float | int):
-        return value
-    try:
-        return float(value.__float__())
-    except (AttributeError, TypeError, ValueError):
-        raise TypeError(
-            f"expected a number from update() of the reward {reward.name!r}, got {value!r}"
-        ) from None
 
 
 def _needed_observations(

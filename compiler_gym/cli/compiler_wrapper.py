@@ -42,7 +42,11 @@ from compiler_gym.util.clang_driver import WRITING_VARIABLES
 from compiler_gym.util.environment_variables import check_names
 from compiler_gym.util.filesystem import atomic_file_write
 
-_ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+# Those that end a program and can be handled, except for errors of the program itself.
+_ENDING_SIGNALS = (
+    *(signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGXCPU),
+    *(signal.SIGALRM, signal.SIGVTALRM, signal.SIGPROF, signal.SIGUSR1, signal.SIGUSR2),
+)
 
 
 class _EndedError(BaseException):
@@ -95,8 +99,7 @@ def main(driver: str, words: Sequence[str]) -> int:
         if CACHE_KEY in words:
             from compiler_gym.cli.smaller_object import cache_key
 
-            print(cache_key(clang, words))
-            return 0
+            return _print(f"{cache_key(clang, words)}\n")
         is_recorded = bool(os.environ.get(RECORD))
         if settings.one_run() == "1" and not is_recorded:
             _run_once(clang, words)
@@ -120,11 +123,7 @@ def main(driver: str, words: Sequence[str]) -> int:
 
 def _print_help(clang: Path, words: Sequence[str]) -> int:
     """Prints the help of clang, and then the own options. Returns the exit code."""
-    code = _run_in_place([str(clang), *words])
-    if not code:
-        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # As for clang, whose help is often cut off.
-        print(settings.OWN_HELP, end="")
-    return code
+    return _run_in_place([str(clang), *words]) or _print(settings.OWN_HELP)
 
 
 def _print_flags() -> int:
@@ -132,9 +131,20 @@ def _print_flags() -> int:
     from compiler_gym.tuning.size.one_run import one_run_options
 
     try:
-        print(shlex.join(one_run_options()))
+        return _print(f"{shlex.join(one_run_options())}\n")
     except EnvironmentNotSupported as error:
         sys.stderr.write(f"compiler-gym: {error}\n")
+        return 1
+
+
+def _print(text: str) -> int:
+    """Prints a text. Returns the exit code."""
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # As for clang, whose help is often cut off.
+    try:
+        with open(1, "w", encoding="utf-8", closefd=False) as stdout:
+            stdout.write(text)
+    except OSError as error:
+        sys.stderr.write(f"compiler-gym: {error.strerror}\n")
         return 1
     return 0
 
@@ -198,7 +208,7 @@ def _run_in_place(words: Sequence[str]) -> int:
         if process is not None:
             process.send_signal(number)
 
-    former = {number: signal.signal(number, forward) for number in _ENDING_SIGNALS}
+    former = {number: signal.signal(number, forward) for number in _signals_to_heed()}
     try:
         # Process substitution names inherited files.
         process = subprocess.Popen(words, close_fds=False)
@@ -210,6 +220,11 @@ def _run_in_place(words: Sequence[str]) -> int:
             signal.signal(number, handler)
 
 
+def _signals_to_heed() -> list[signal.Signals]:
+    """Returns the signals that end this program. Under ``nohup``, SIGHUP does not."""
+    return [each for each in _ENDING_SIGNALS if signal.getsignal(each) is not signal.SIG_IGN]
+
+
 @contextmanager
 def _ending_by_signals() -> Iterator[None]:
     """Raises an exception for the first signal that ends a program, and ignores others."""
@@ -219,9 +234,8 @@ def _ending_by_signals() -> Iterator[None]:
             signal.signal(each, signal.SIG_IGN)
         raise _EndedError(number)
 
-    for each in _ENDING_SIGNALS:
-        if signal.getsignal(each) is not signal.SIG_IGN:
-            signal.signal(each, end)
+    for each in _signals_to_heed():
+        signal.signal(each, end)
     yield
 
 

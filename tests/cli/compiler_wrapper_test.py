@@ -101,6 +101,18 @@ def test_one_run_has_the_plugin(folder, monkeypatch):
     assert "expected COMPILER_GYM_ONE_RUN or COMPILER_GYM_WITHOUT, got both" in done.stderr
 
 
+@pytest.mark.parametrize("words", [["--print-one-run-flags"], ["--cache-key", "-c", "unit.c"]])
+def test_text_that_cannot_be_written_is_an_error(folder, words):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command(*words), stdout=full, stderr=subprocess.PIPE, text=True)
+    assert (done.returncode, done.stderr) == (1, "compiler-gym: No space left on device\n")
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(command(*words), stdout=writing, stderr=subprocess.PIPE, text=True)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (-signal.SIGPIPE, "")
+
+
 def test_help_has_own_options_after_those_of_clang(folder):
     text = compile_smaller("--help").stdout
     assert text.startswith("OVERVIEW: clang")
@@ -357,7 +369,7 @@ def test_exclusions(folder, monkeypatch):
     assert [words[0] for words in all_lines()] == ["search"] * 5 + ["clang", "kept"]
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGALRM, signal.SIGUSR1])
 def test_signals_end_it_as_they_end_clang(folder, monkeypatch, scratch, number):
     monkeypatch.setenv("COMPILER_GYM_EVALUATIONS", "100000")
     words = command("-Oz", "-c", KERNEL, "-std=c11", "-w", "-o", "kernel.o")
@@ -372,14 +384,18 @@ def test_signals_end_it_as_they_end_clang(folder, monkeypatch, scratch, number):
     assert not (folder / "kernel.o").exists() and os.listdir(scratch) == []
 
 
-def test_signals_reach_clang(folder):
+@pytest.mark.parametrize("is_ignored", [False, True])
+def test_signals_reach_clang_unless_ignored(folder, is_ignored):
     os.mkfifo(folder / "pipe.h")
     (folder / "waits.c").write_text('#include "pipe.h"\n')
-    process = subprocess.Popen(command("-Oz", "-c", "waits.c", "-o", "x.o"))
+    words = command("-Oz", "-c", "waits.c", "-o", "x.o")
+    process = subprocess.Popen(["nohup", *words] if is_ignored else words)
     wait_until(lambda: any("waits.c" in line for line in command_lines(descendants(process.pid))))
-    process.send_signal(signal.SIGTERM)
-    assert process.wait(100) == -signal.SIGTERM
-    assert not (folder / "x.o").exists()
+    process.send_signal(signal.SIGHUP)
+    if is_ignored:
+        (folder / "pipe.h").write_text("int x;\n")
+    assert process.wait(100) == (0 if is_ignored else -signal.SIGHUP)
+    assert (folder / "x.o").exists() == is_ignored
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV])

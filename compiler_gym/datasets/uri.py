@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 from functools import total_ordering
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, quote, unquote, urlencode, urlsplit
+from urllib.parse import parse_qs, quote, urlencode, urlsplit
+
+from compiler_gym.util.filesystem import file_of_uri
 
 # Schemes whose path is that of a file; they name no dataset.
 FILE_SCHEMES = ("file", "proto")
@@ -129,8 +131,7 @@ class BenchmarkUri:
         """Returns the file that a URI of a file names. The path may be percent-encoded."""
         # A name may have a "#".
         text = f"{self.path}#{self.fragment}" if self.fragment else self.path
-        path = Path(text)
-        return path if path.exists() else Path(unquote(text, errors="surrogateescape"))
+        return file_of_uri(f"file://{text}")
 
     def __str__(self) -> str:
         query = f"?{urlencode(self.params, doseq=True)}" if self.params else ""

@@ -4,13 +4,12 @@ How a program is built and run is not part of the data: that names files of one 
 """
 
 from dataclasses import dataclass
-from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
 from compiler_gym.datasets import Benchmark
 from compiler_gym.distributed.task import digest_of
 from compiler_gym.service.proto import Benchmark as BenchmarkProto
 from compiler_gym.service.proto import File
+from compiler_gym.util.filesystem import file_of_uri
 
 
 @dataclass(frozen=True)
@@ -35,10 +34,11 @@ class Program:
 
         Raises:
             OSError: If it is a file that cannot be read.
+            ValueError: If it names no file of this machine.
         """
         program = benchmark.proto.program
         if program.WhichOneof("data") == "uri":
-            contents = Path(unquote(urlsplit(program.uri).path)).read_bytes()
+            contents = file_of_uri(program.uri).read_bytes()
         else:
             contents = program.contents
         proto = BenchmarkProto(uri=str(benchmark.uri), program=File(contents=contents))

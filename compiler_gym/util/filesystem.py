@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 _MOUNTS = Path("/proc/self/mounts")
 _MEMORY_FILE_SYSTEMS = ("tmpfs", "ramfs")
@@ -78,6 +79,19 @@ def atomic_file_write(
         with suppress(FileNotFoundError):
             temporary.unlink()
         raise
+
+
+def file_of_uri(uri: str) -> Path:
+    """Returns the file that ``file:///path`` names. The path may be percent-encoded.
+
+    Raises:
+        ValueError: If it is no such URI.
+    """
+    text = uri.removeprefix("file://")
+    if text == uri or not text.startswith("/"):
+        raise ValueError(f"expected file:///absolute/path, got {uri!r}")
+    path = Path(text)
+    return path if path.exists() else Path(unquote(text, errors="surrogateescape"))
 
 
 def is_in_memory(path: Path) -> bool:

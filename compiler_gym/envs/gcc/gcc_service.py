@@ -14,7 +14,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
-from urllib.parse import unquote, urlsplit
 
 from compiler_gym.envs.gcc.gcc import ASSEMBLY, OBJECT, RTL, Compilations, Gcc, Refused, get_gcc
 from compiler_gym.envs.gcc.options import LARGEST
@@ -35,6 +34,7 @@ from compiler_gym.service.proto import (
     Space,
     StringSpace,
 )
+from compiler_gym.util.filesystem import file_of_uri
 
 # Observations of programs that GCC compiles.
 
@@ -277,14 +277,10 @@ def _source_of(benchmark: Benchmark) -> bytes:
     program = benchmark.program
     if program.WhichOneof("data") == "contents":
         return program.contents
-    url = urlsplit(program.uri)
-    if url.scheme != "file" or not url.path:
-        raise Refused(
-            f"Benchmark {benchmark.uri} has no program: contents, or the name of a file as "
-            f"file:///path, not {program.uri!r}"
-        )
-    path = Path(url.path)
-    return (path if path.exists() else Path(unquote(url.path))).read_bytes()
+    try:
+        return file_of_uri(program.uri).read_bytes()
+    except ValueError as error:
+        raise Refused(f"Benchmark {benchmark.uri} has no program: {error}") from None
 
 
 def _choices_in(text: str, spec: GccSpec) -> list[int]:

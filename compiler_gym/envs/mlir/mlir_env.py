@@ -1,12 +1,10 @@
 """The MLIR environment."""
 
-import os
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 import numpy as np
 from gymnasium.spaces import Space
@@ -20,6 +18,7 @@ from compiler_gym.datasets import (
     Datasets,
     FilesDataset,
 )
+from compiler_gym.datasets.uri import uri_of_file
 from compiler_gym.errors import ServiceError, ValidationError
 from compiler_gym.service.program_env import ProgramEnv
 from compiler_gym.service.proto import ActionSpace, File, py_converters
@@ -291,7 +290,7 @@ class MlirEnv(ProgramEnv):
         """
         path = Path(path).expanduser().absolute()
         program = File(contents=path.read_bytes())
-        proto = BenchmarkProto(uri=f"file://{quote(os.fsencode(path))}", program=program)
+        proto = BenchmarkProto(uri=uri_of_file(path), program=program)
         return Benchmark(proto, validation_callbacks=[compare_with_start])
 
 

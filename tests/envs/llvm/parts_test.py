@@ -143,10 +143,12 @@ def test_programs_without_parts():
         split_benchmark_by_function(Benchmark.from_file_contents("benchmark://a-v0/b", b"x"))
 
 
-def test_program_in_a_file(program, tmp_path):
-    path = tmp_path / "a program.bc"
+@pytest.mark.parametrize("is_encoded", [True, False])
+def test_program_in_a_file(program, tmp_path, is_encoded):
+    path = tmp_path / "a program #1 of 100%25?.bc"
     path.write_bytes(program.proto.program.contents)
-    proto = BenchmarkProto(uri="benchmark://mine-v0/a", program=File(uri=path.as_uri()))
+    uri = path.as_uri() if is_encoded else f"file://{path}"
+    proto = BenchmarkProto(uri="benchmark://mine-v0/a", program=File(uri=uri))
     assert len(split_benchmark_by_function(Benchmark(proto))) == 4
     path.unlink()
     with pytest.raises(BenchmarkInitError, match="benchmark://mine"):

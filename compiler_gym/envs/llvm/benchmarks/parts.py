@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
 from compiler_gym.datasets import Benchmark
 from compiler_gym.envs.llvm.benchmarks.bitcode import link, run_tool
@@ -15,6 +14,7 @@ from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.service.proto import Benchmark as BenchmarkProto
 from compiler_gym.service.proto import File
 from compiler_gym.util import llvm_tools
+from compiler_gym.util.filesystem import file_of_uri
 from compiler_gym.util.thread_pool import map_in_threads
 
 _NAME = r'@("(?:[^"\\]|\\..)*"|[-\w.$]+)'
@@ -141,8 +141,8 @@ def _program_of(benchmark: Benchmark) -> bytes:
     if program.WhichOneof("data") == "contents":
         return program.contents
     try:
-        return Path(unquote(urlsplit(program.uri).path)).read_bytes()
-    except OSError as error:
+        return file_of_uri(program.uri).read_bytes()
+    except (OSError, ValueError) as error:
         raise BenchmarkInitError(f"Cannot read the program of {benchmark}: {error}") from error
 
 

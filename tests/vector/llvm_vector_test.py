@@ -264,7 +264,6 @@ class TestWrappers:
             assert infos["action_mask"].all()
             assert infos["benchmark"].tolist() == [KERNELS[0]] * 2
 
-
     @pytest.mark.parametrize(
         "convert", [lambda seen: seen / 3, lambda seen: seen[:1], lambda seen: seen[:9]]
     )
@@ -277,7 +276,9 @@ class TestWrappers:
 
         with (
             compiler_gym.make_vec(ID, 2, wrappers=[Undeclared]) as envs,
-            pytest.raises(TypeError, match=r"expected observations of shape \(56,\) and type int64"),
+            pytest.raises(
+                TypeError, match=r"expected observations of shape \(56,\) and type int64"
+            ),
         ):
             envs.reset()
 

@@ -144,9 +144,8 @@ class ObservationWrapper(CompilerEnvWrapper):
         converted = self.convert_observation(observation)
         # None would stand for a failure.
         if converted is None and observation is not None:
-            raise TypeError(
-                f"expected an observation from {type(self).__name__}.convert_observation(), got None"
-            )
+            name = f"{type(self).__name__}.convert_observation()"
+            raise TypeError(f"expected an observation from {name}, got None")
         return converted
 
 

@@ -100,8 +100,8 @@ class Batches:
         fits = array.dtype == rows.dtype or np.can_cast(array.dtype, rows.dtype, "same_kind")
         if not fits or array.shape != self._shape_of_row:
             raise TypeError(
-                f"expected observations of shape {self._shape_of_row} and type {rows.dtype}, as the "
-                f"observation space says, got {array.shape} and {array.dtype}; a wrapper that "
+                f"expected observations of shape {self._shape_of_row} and type {rows.dtype}, as "
+                f"the observation space says, got {array.shape} and {array.dtype}; a wrapper that "
                 "changes them declares its observation_space"
             )
         rows[number] = array

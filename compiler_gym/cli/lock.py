@@ -130,6 +130,8 @@ def diff(
 
 
 def _existing(path: Path) -> LockFile:
+    if path.is_dir():
+        raise IsADirectoryError(f"expected a lock file, got the folder {path}")
     if not path.is_file():
         raise FileNotFoundError(f"There is no lock file {path}")
     return LockFile(path.absolute())

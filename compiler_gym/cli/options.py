@@ -150,6 +150,7 @@ def program_uri(name: str) -> str:
     """
     from compiler_gym.datasets.uri import names_benchmark, uri_of_file
     from compiler_gym.envs.llvm.benchmarks.bitcode import PROGRAM_SUFFIXES
+    from compiler_gym.envs.llvm.datasets.kernels_dataset import kernel_names
     from compiler_gym.envs.llvm.datasets.llvm_datasets import uri_of_name
 
     if "://" in name:
@@ -164,7 +165,8 @@ def program_uri(name: str) -> str:
             f"{name} is not a program by its name, which has to end in "
             f"{', '.join(PROGRAM_SUFFIXES)}"
         )
-    if path.is_absolute() or path.parts[:1] == ("..",):
+    is_folder = path.is_dir() and name not in kernel_names()
+    if is_folder or path.is_absolute() or name.startswith("."):
         if path.exists():
             raise ValueError(f"expected a file or the name of a program, got {name}")
         raise FileNotFoundError(f"There is no file {name}")

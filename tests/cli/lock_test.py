@@ -274,3 +274,5 @@ def test_all_commands_name_a_damaged_file(fails, environment):
         ):
             assert "size.lock is not a lock file of compiler-gym (" in fails("lock", *words)
     assert not os.path.exists("built")
+    os.mkdir("folder")
+    assert "expected a lock file, got the folder folder" in fails("lock", "explain", "folder")

@@ -44,7 +44,11 @@ def test_a_program_that_does_not_compile(run, environment):
 
 
 def test_paths_that_are_no_programs(run, environment):
-    for name in ("/dev/null", str(environment), ".."):
+    for name in ("folder", "sha256"):
+        (environment / name).mkdir()
+    for name in ("/dev/null", str(environment), "..", ".", "folder", "./sha256"):
         done = run("observe", name, "Ir", code=1)
         assert f"expected a file or the name of a program, got {name}" in done.stderr
-    assert "There is no file /nowhere/x" in run("observe", "/nowhere/x", "Ir", code=1).stderr
+    for name in ("/nowhere/x", "./x"):
+        assert f"There is no file {name}" in run("observe", name, "Ir", code=1).stderr
+    assert "define" in run("observe", "sha256", "Ir").stdout  # The folder hides no program.

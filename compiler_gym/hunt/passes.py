@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from types import MappingProxyType
 
-from compiler_gym.envs.llvm.llvm_command_line import split_pipeline, unnest, unnested_forms
+from compiler_gym.envs.llvm.llvm_command_line import elements_of_module, unnested_forms
 from compiler_gym.util.commands import run_command
 from compiler_gym.util.thread_pool import map_in_threads
 
@@ -209,9 +209,7 @@ def parse_sequence(text: str, passes: Iterable[Pass]) -> list[str]:
     Raises:
         ValueError: If brackets do not match, or the text has no pass.
     """
-    elements = split_pipeline(text)
-    if len(elements) == 1 and elements[0].startswith("module("):
-        elements = split_pipeline(unnest(elements[0]) or "")
+    elements = elements_of_module(text)
     if not elements:
         raise ValueError("There are no passes in an empty text")
     full: dict[str, str] = {}

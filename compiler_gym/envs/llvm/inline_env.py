@@ -9,7 +9,11 @@ import numpy as np
 from typing_extensions import override
 
 from compiler_gym.envs.llvm.game_env import GameEnv, make_game_rewards
-from compiler_gym.envs.llvm.llvm_command_line import LlvmCommandline, split_pipeline, unnest
+from compiler_gym.envs.llvm.llvm_command_line import (
+    LlvmCommandline,
+    elements_of_module,
+    split_pipeline,
+)
 from compiler_gym.service.environment.episode import Episode
 from compiler_gym.spaces import CommandlineFlag, Reward
 
@@ -50,9 +54,7 @@ class InlineCommandline(LlvmCommandline):
         elements = split_pipeline(pipeline)
         if elements and all(self.has_name(element) for element in elements):
             return [self[element] for element in elements]
-        if len(elements) == 1 and elements[0].startswith("module("):
-            elements = split_pipeline(unnest(elements[0]) or "")
-        matches = [_PASS.fullmatch(element) for element in elements]
+        matches = [_PASS.fullmatch(element) for element in elements_of_module(pipeline)]
         if len(matches) != 1 or matches[0] is None:
             raise ValueError(f"Expected inline-decisions<...> as the only pass, not '{pipeline}'")
         return [self[text] for text in matches[0][1].split(";") if text]

@@ -75,6 +75,18 @@ def unnest(element: str) -> str | None:
     return element[opening + 1 : -1].strip() if opening > 0 else None
 
 
+def elements_of_module(pipeline: str) -> list[str]:
+    """Returns the elements of a pipeline, which may have ``module(...)`` around it.
+
+    Raises:
+        ValueError: See :func:`split_pipeline`.
+    """
+    elements = split_pipeline(pipeline)
+    if len(elements) == 1 and elements[0].startswith("module("):
+        return split_pipeline(unnest(elements[0]) or "")
+    return elements
+
+
 def unnested_forms(element: str) -> Iterator[str]:
     """Yields an element without its outermost adaptor, then without the next one, and so on.
 
@@ -231,10 +243,7 @@ class LlvmCommandline(Commandline):
             UnknownNameError: If an element is not an action. The text names similar ones.
             ValueError: If brackets do not match.
         """
-        elements = split_pipeline(pipeline)
-        if len(elements) == 1 and elements[0].startswith("module("):
-            elements = split_pipeline(unnest(elements[0]) or "")
-        return [self[element] for element in elements]
+        return [self[element] for element in elements_of_module(pipeline)]
 
     def advice_for(self, index: int) -> str:
         """Returns the end of the error message for a number that is not an action."""

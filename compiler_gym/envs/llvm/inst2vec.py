@@ -95,7 +95,7 @@ def find_vocabulary() -> Path:
     """
     configured = os.environ.get(ENVIRONMENT_VARIABLE)
     if configured:
-        return Path(configured)
+        return Path(configured).expanduser()
     folder = possible_site_data_path(FOLDER)
     if folder and any((folder / name).is_file() for name in _DICTIONARIES):
         return folder

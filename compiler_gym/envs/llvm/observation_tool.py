@@ -61,7 +61,7 @@ def compute_observation(
     if target_triple is not None:
         command.append(f"--target_triple={target_triple}")
     if ir2vec_vocabulary is not None:
-        command.append(f"--ir2vec_vocabulary={ir2vec_vocabulary}")
+        command.append(f"--ir2vec_vocabulary={Path(ir2vec_vocabulary).expanduser()}")
     elif str(space).startswith("Ir2vec"):
         command += ir2vec_options()
     try:

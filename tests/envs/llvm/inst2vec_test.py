@@ -244,7 +244,8 @@ def fresh_encoder():
 
 
 def test_users_vocabulary(tmp_path, monkeypatch, vocabulary, fresh_encoder, env):
-    monkeypatch.setenv("COMPILER_GYM_INST2VEC_VOCABULARY", str(tmp_path))
+    monkeypatch.setenv("HOME", str(tmp_path.parent))
+    monkeypatch.setenv("COMPILER_GYM_INST2VEC_VOCABULARY", f"~/{tmp_path.name}")
     write(tmp_path, dict(vocabulary.indices), vocabulary.embeddings, "pickle")
     assert find_vocabulary() == tmp_path
     with warnings.catch_warnings():

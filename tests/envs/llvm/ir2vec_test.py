@@ -114,11 +114,13 @@ if llvm_tools.opt_path().with_name("llvm-ir2vec").exists():
             env.send_param(KEY, str(vocabulary))
         assert env.in_episode
 
-    def test_compute_observation(env, small, vocabulary, tmp_path):
+    def test_compute_observation(env, small, vocabulary, tmp_path, monkeypatch):
+        monkeypatch.setenv("HOME", str(tmp_path))
         env.reset(benchmark=small)
         env.send_param(KEY, str(vocabulary))
         bitcode = env.write_bitcode(tmp_path / "program.bc")
-        value = compute_observation("Ir2vec", bitcode, ir2vec_vocabulary=vocabulary)
+        place = f"~/{vocabulary.name}"
+        value = compute_observation("Ir2vec", bitcode, ir2vec_vocabulary=place)
         assert np.array_equal(value, env.observation["Ir2vec"])
 
 else:

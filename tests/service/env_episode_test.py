@@ -2,6 +2,7 @@
 
 import inspect
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -27,6 +28,19 @@ def env(shared_env):
         benchmark=HELLO, action_space="Edit", observation_space="text", reward_space="length"
     )
     return shared_env
+
+
+def test_actions_are_in_the_order_of_steps_of_several_threads(env):
+    def play(seed):
+        for action in np.random.default_rng(seed).integers(APPEND_A + 1, size=50):
+            env.step(int(action))
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(play, range(8)))
+    text, actions, reward = env.observation["text"], env.actions, env.episode_reward
+    env.reset()
+    env.multistep(actions)
+    assert (env.observation["text"], env.episode_reward) == (text, reward)
 
 
 def histogram(text: str) -> list[int]:

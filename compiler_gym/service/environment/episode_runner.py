@@ -1,6 +1,7 @@
 """The life cycle of an episode: reset, steps, and recovery after failures."""
 
 import logging
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
@@ -107,6 +108,8 @@ class EpisodeRunner:
         self.sessions = sessions
         self.action_spaces = action_spaces
         self.choices = choices
+        # The record has to have the order in which the steps of several threads are made.
+        self._turn = threading.RLock()
 
     @property
     def benchmark(self) -> Benchmark | None:
@@ -271,12 +274,13 @@ class EpisodeRunner:
         reward_spaces: Iterable[str | Reward] | None,
         timeout: float,
     ) -> StepResult:
-        """Makes a step, see :meth:`CompilerEnv.multistep`."""
-        if observation_spaces is None and reward_spaces is None:
-            return self._default_result(self.run(self.choices.step_plan, actions, timeout))
-        plan = self.choices.plan_for(observation_spaces, reward_spaces, self.benchmark)
-        result = self.run(plan, actions, timeout)
-        observation, reward, done, info = self._default_result(result, reward_spaces is None)
+        """Makes a step, see :meth:`CompilerEnv.multistep`. Threads take turns."""
+        with self._turn:
+            if observation_spaces is None and reward_spaces is None:
+                return self._default_result(self.run(self.choices.step_plan, actions, timeout))
+            plan = self.choices.plan_for(observation_spaces, reward_spaces, self.benchmark)
+            result = self.run(plan, actions, timeout)
+            observation, reward, done, info = self._default_result(result, reward_spaces is None)
         if observation_spaces is not None:
             observation = result[0]
         return observation, result[1] if reward_spaces is not None else reward, done, info

@@ -150,6 +150,7 @@ class CompilerVectorEnv(VectorEnv):
             Exception: Any other error of :meth:`GymnasiumEnv.reset`.
         """
         self._check_open()
+        seed = int(seed) if isinstance(seed, np.integer) else seed
         super().reset(seed=seed if isinstance(seed, int) else None)
         options = options or {}
         if unknown := sorted(set(options) - set(_RESET_OPTIONS)):
@@ -184,8 +185,8 @@ class CompilerVectorEnv(VectorEnv):
     def _seeds(self, seed: int | Sequence[int | None] | None) -> Sequence[int | None]:
         if seed is None:
             return [None] * self.num_envs
-        if isinstance(seed, int | np.integer):
-            return [int(seed) + number for number in range(self.num_envs)]
+        if isinstance(seed, int):
+            return [seed + number for number in range(self.num_envs)]
         self._check_count("seeds", seed)
         return seed
 

@@ -389,6 +389,13 @@ class TestOptions:
         with compiler_gym.make_vec(toy_id, 3) as envs, pytest.raises(error, match=text):
             envs.reset(**kwargs)
 
+    def test_seeds_of_numpy(self, make):
+        envs, drawn = make(2), []
+        for seed in (5, np.int64(5)):
+            envs.reset(seed=seed)
+            drawn.append([each.random() for each in (envs.np_random, envs.envs[1].np_random)])
+        assert drawn[0] == drawn[1]
+
     def test_time_limit_of_reset(self, make, settings):
         settings.init_max_attempts = 1
         envs = make(2, connection_settings=settings)

@@ -213,8 +213,8 @@ class GymnasiumEnv(gymnasium.Env):
         self._check_open()
         if isinstance(action, list | tuple | np.ndarray) and not self.action_space.contains(action):
             raise TypeError(
-                f"Expected an action of {self.action_space}, got {action!r}. For several actions "
-                "there is env.unwrapped.multistep()"
+                f"expected one action, got {action!r}; for several actions there is "
+                "env.unwrapped.multistep()"
             )
         self._count_steps(1)
         return self._result(self._compiler_env.step(action, **kwargs), kwargs)

@@ -224,10 +224,20 @@ class Macros(ConstrainedCommandline):
     Raises:
         UnknownNameError: If there is no such action. It is a KeyError and a ValueError.
         ValueError: If a sequence is given twice or is empty, or none is.
-        TypeError: If the action space is of another kind.
+        TypeError: If the action space is of another kind or derived by another wrapper, or a
+            sequence is a string.
     """
 
     def __init__(self, env: CompilerEnv, sequences: Iterable[Iterable[str]]):
+        inside = env
+        while isinstance(inside, CompilerEnvWrapper):
+            if isinstance(inside, _DerivedCommandline):
+                raise TypeError(f"Macros belongs inside of {type(inside).__name__}, got {env}")
+            inside = inside.env
+        sequences = list(sequences)
+        for each in sequences:
+            if isinstance(each, str):
+                raise TypeError(f"expected lists of names of actions, got {each!r}; try [{each!r}]")
         named = {",".join(each): each for each in map(tuple, sequences)}
         space = getattr(env, "action_space", None)
         if isinstance(space, Commandline):  # The class above refuses others.

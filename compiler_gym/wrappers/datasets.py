@@ -86,7 +86,7 @@ class IterateOverBenchmarks(_ChoosesBenchmarks):
     ):
         super().__init__(env)
         self.fork_shares_iterator = fork_shares_iterator
-        self._benchmarks = _forkable(benchmarks)
+        self._benchmarks = _forkable(_several(benchmarks))
 
     @override
     def _next_benchmark(self) -> AnyBenchmark:
@@ -113,7 +113,7 @@ class CycleOverBenchmarks(IterateOverBenchmarks):
         benchmarks: Iterable[AnyBenchmark],
         fork_shares_iterator: bool = False,
     ):
-        super().__init__(env, itertools.cycle(benchmarks), fork_shares_iterator)
+        super().__init__(env, itertools.cycle(_several(benchmarks)), fork_shares_iterator)
 
     @override
     def _next_benchmark(self) -> AnyBenchmark:
@@ -172,7 +172,7 @@ class RandomOrderBenchmarks(_ChoosesBenchmarks):
         rng: np.random.Generator | None = None,
     ):
         super().__init__(env)
-        self._all_benchmarks = tuple(benchmarks)
+        self._all_benchmarks = tuple(_several(benchmarks))
         if not self._all_benchmarks:
             raise ValueError(_NO_BENCHMARKS)
         self.rng = np.random.default_rng() if rng is None else rng
@@ -287,6 +287,13 @@ def with_shared_benchmarks(
     first: Any = with_benchmarks(envs[0], benchmarks, **choice)
     chosen = iter(first._next_benchmark, None)
     return [IterateOverBenchmarks(env, chosen) for env in envs]
+
+
+def _several(benchmarks: Iterable[AnyBenchmark]) -> Iterable[AnyBenchmark]:
+    """Returns the argument. Raises TypeError if it is the name of one, whose letters are none."""
+    if isinstance(benchmarks, str):
+        raise TypeError(f"expected several benchmarks, got {benchmarks!r}; try [{benchmarks!r}]")
+    return benchmarks
 
 
 def _forkable(benchmarks: Iterable[AnyBenchmark]) -> Iterator[AnyBenchmark]:

@@ -108,3 +108,12 @@ class TestMacros:
     def test_wrong_sequences(self, small, sequences, message):
         with pytest.raises(ValueError, match=message):
             Macros(small, sequences)
+
+    def test_a_string_is_no_sequence(self, small):
+        with pytest.raises(TypeError, match=r"got 'mem2reg'; try \['mem2reg'\]"):
+            Macros(small, ["mem2reg"])
+
+    def test_around_wrappers_of_the_same_kind(self, small):
+        for inside in (CommandlineWithTerminalAction(small), Macros(small, self.SEQUENCES)):
+            with pytest.raises(TypeError, match=f"belongs inside of {type(inside).__name__}"):
+                Macros(inside, self.SEQUENCES)

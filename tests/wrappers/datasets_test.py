@@ -57,6 +57,11 @@ class TestAll:
         with pytest.raises(ValueError, match="no benchmarks"):
             make(env, []).reset()
 
+    @pytest.mark.parametrize("make", ALL[:3])
+    def test_the_name_of_one(self, env, programs, make):
+        with pytest.raises(TypeError, match=r"several benchmarks, got 'fft'; try \['fft'\]"):
+            make(env, "fft")
+
 
 class TestIterate:
     def test_order_and_end(self, env, programs):

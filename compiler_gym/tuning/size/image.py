@@ -12,15 +12,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from compiler_gym.errors import EnvironmentNotSupported
+from compiler_gym.tuning.size.elf_reader import ALLOCATED, EXECUTABLE, FUNCTION, NO_BITS
 from compiler_gym.util import llvm_tools
 from compiler_gym.util.commands import CommandError, run_command
 
 _SECONDS = 600
 _READ = ("--elf-output-style=JSON", "--sections", "--symbols", "--stack-sizes")
 _DISASSEMBLE = ("--disassemble", "--disassemble-zeroes", "--reloc", "--no-show-raw-insn")
-
-_FUNCTION, _NO_BITS = 2, 8  # Types of symbols, and of sections.
-_ALLOCATED, _EXECUTABLE = 2, 4  # Flags of sections.
 
 _HEADER = re.compile(r"^Disassembly of section (.*):$", re.M)
 _LINE = re.compile(r"^ *([0-9a-f]+):[^\t\n]*\t(.*)$")
@@ -173,12 +171,12 @@ def _output(tool: str, options: Sequence[str], path: Path) -> str:
 
 
 def _is_loaded(section: Mapping[str, Any]) -> bool:
-    is_allocated = section["Flags"]["Value"] & _ALLOCATED
-    return bool(is_allocated and section["Type"]["Value"] != _NO_BITS)
+    is_allocated = section["Flags"]["Value"] & ALLOCATED
+    return bool(is_allocated and section["Type"]["Value"] != NO_BITS)
 
 
 def _is_code(section: Mapping[str, Any]) -> bool:
-    return bool(section["Flags"]["Value"] & _EXECUTABLE)
+    return bool(section["Flags"]["Value"] & EXECUTABLE)
 
 
 def section_kind(name: str) -> str:
@@ -191,7 +189,7 @@ def _functions(symbols: Sequence[Mapping[str, Any]], arch: str) -> dict[int, lis
     """Returns the functions of each section by address; of several names for one, the first."""
     found: dict[tuple[int, int], _Function] = {}
     for symbol in (each["Symbol"] for each in symbols):
-        if symbol["Type"]["Value"] != _FUNCTION or not symbol["Size"]:
+        if symbol["Type"]["Value"] != FUNCTION or not symbol["Size"]:
             continue
         # The lowest bit says that a function of ARM has Thumb instructions.
         begin = symbol["Value"] & ~1 if arch in ("arm", "thumb") else symbol["Value"]

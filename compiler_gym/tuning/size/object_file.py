@@ -383,6 +383,8 @@ def _is_instruction(word: str) -> bool:
 # The stack that the functions of an object file use, by ``clang -fstack-usage``.
 
 _COMPILATION_SECONDS = 3600
+# SOURCE:LINE:FUNCTION, bytes and a kind, with tabs between. The source may have line breaks.
+_FRAME = re.compile(r"([^:\n]*)\t(\d+)\t.+$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -415,17 +417,11 @@ def stack_use(compilation: Compilation, change: Change) -> StackUse | None:
             text = made.with_suffix(".su").read_text(encoding="utf-8", errors="backslashreplace")
         except (OSError, subprocess.SubprocessError):
             return None
-    # A line is SOURCE:LINE:FUNCTION, bytes and a kind, with tabs between.
-    lines = map(_fields, text.splitlines())
-    frames = [(int(size), place.rpartition(":")[2]) for place, size, _ in lines]
+    frames = [(int(size), function) for function, size in _FRAME.findall(text)]
     if not frames:
         return None
     largest, function = max(frames)
     return StackUse(largest, function, sum(size for size, _ in frames))
-
-
-def _fields(line: str) -> list[str]:
-    return line.rsplit("\t", 2)
 
 
 # A comparison of two object files, function by function.

@@ -34,6 +34,8 @@ def test_the_largest_frame_and_all(compilation, tmp_path):
     use = stack_use(compilation, NO_CHANGE)
     assert use.function == "large"
     assert 1000 <= use.largest < 1100 and use.largest + 100 <= use.total < use.largest + 200
+    odd = compilation.source.rename(tmp_path / "a\nb\t1\x85\t:c.c")
+    assert stack_use(replace(compilation, source=odd), NO_CHANGE) == use
     # Changes count, and names are those of symbols.
     path = tmp_path / "source.cc"
     text = SOURCE.replace("void use", "void large(void);\nvoid use")

@@ -16,20 +16,6 @@ from tests.service.toy_service import HELLO, make_toy_env, text_benchmark
 UPPERCASE, REVERSE, ROTATE, APPEND_A, NO_OP, END, END_LATER, FAIL, THROW, RESTRICT = range(10)
 
 
-@pytest.fixture(scope="module")
-def shared_env():
-    with make_toy_env() as env:
-        yield env
-
-
-@pytest.fixture
-def env(shared_env):
-    shared_env.reset(
-        benchmark=HELLO, action_space="Edit", observation_space="text", reward_space="length"
-    )
-    return shared_env
-
-
 def test_actions_are_in_the_order_of_steps_of_several_threads(env):
     def play(seed):
         for action in np.random.default_rng(seed).integers(APPEND_A + 1, size=50):

@@ -13,7 +13,6 @@ from compiler_gym.spaces import Reward
 from compiler_gym.wrappers import Counter, TimeLimit
 from tests.service.fake_service import FakeService
 from tests.service.toy_service import (
-    HELLO,
     ToyDataset,
     kill_service,
     make_toy_env,
@@ -23,18 +22,6 @@ from tests.service.toy_service import (
 
 UPPERCASE, REVERSE, ROTATE, APPEND_A, NO_OP = range(5)
 RESTRICT, SLEEP = 9, 10
-
-
-@pytest.fixture(scope="module")
-def shared_env():
-    with make_toy_env() as env:
-        yield env
-
-
-@pytest.fixture
-def env(shared_env):
-    shared_env.reset(benchmark=HELLO, observation_space="text", reward_space="length")
-    return shared_env
 
 
 def test_same_state(env):

@@ -16,20 +16,6 @@ from tests.service.toy_service import HELLO, ToyDataset, make_toy_env, text_benc
 APPEND_A, NO_OP = 3, 4
 
 
-@pytest.fixture(scope="module")
-def shared_env():
-    with make_toy_env() as env:
-        yield env
-
-
-@pytest.fixture
-def env(shared_env):
-    shared_env.reset(
-        benchmark=HELLO, action_space="Edit", observation_space="text", reward_space="length"
-    )
-    return shared_env
-
-
 @pytest.mark.parametrize("kind", ["observation", "reward", "action"])
 @pytest.mark.parametrize("names", [["text", "length"], ("length",)])
 def test_several_names_of_spaces(env, kind, names):

@@ -16,12 +16,6 @@ from tests.service.toy_service import HELLO, make_toy_env, text_benchmark
 UPPERCASE, REVERSE, ROTATE, APPEND_A, NO_OP, END = range(6)
 
 
-@pytest.fixture(scope="module")
-def shared_env():
-    with make_toy_env() as env:
-        yield env
-
-
 class Length(Reward):
     """The length of the text in addition to that before."""
 

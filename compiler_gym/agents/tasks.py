@@ -219,7 +219,7 @@ class Episode:
             return self.submit()
         try:
             return self.bench.call(tool, **arguments)
-        except TypeError as error:
+        except (AttributeError, TypeError) as error:
             raise AgentError(f"expected the arguments of {tool}: {error}") from error
 
     def submit(self) -> str:

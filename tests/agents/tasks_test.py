@@ -48,6 +48,15 @@ def test_missing_task(arguments):
         choose_task(**arguments)
 
 
+@pytest.mark.parametrize(
+    ("tool", "arguments"), [("list_passes", {"search": 3}), ("apply_passes", {})]
+)
+def test_wrong_types_are_answered(play, tool, arguments):
+    episode = play()
+    answer = episode.call(tool, **arguments)
+    assert answer.is_error and f"expected the arguments of {tool}" in answer.text
+
+
 def test_reward_is_verified(play):
     episode = play()
     assert "below -Oz" in episode.first_text

@@ -215,7 +215,7 @@ def write_recorded(
     for path in paths:
         _check_suffix(path)
     columns = ["program", "actions", "sizes", "failed_action", "error"]
-    rows = read_table(folder).select(columns).to_pylist()
+    rows = read_table(folder, columns).select(columns).to_pylist()
     limits = Limits()
     with (
         closing(Compiler(limits)) as compiler,

@@ -235,7 +235,10 @@ class _Choice:
         from compiler_gym.tuning.policies.policy import Policy
 
         if actions is not None:
-            return cls(ACTIONS, tuple(_read_sequences(actions, env)))
+            sequences = tuple(_read_sequences(actions, env))
+            if not sequences:
+                raise ValueError(f"expected an episode of actions in {actions}, got none")
+            return cls(ACTIONS, sequences)
         if policy == RANDOM:
             return cls(RANDOM, seeds=seeds, steps=steps)
         Policy.load(policy)  # Raises an error for another file.

@@ -60,11 +60,17 @@ def _states_of(episode: Trajectory, observation: str | None) -> list[_State]:
     """Returns the states of an episode, without what follows them.
 
     Raises:
-        ValueError: If an observation is not numbers.
+        ValueError: If an observation is not numbers, or not all actions have results.
     """
     values = observed(episode, observation)
     rewards = [0.0, *episode.rewards]
     sizes: Sequence[int | None] = episode.sizes or [None] * len(values)
+    lengths = [len(values), len(rewards), len(sizes)]
+    if lengths != [len(episode.actions) + 1] * 3:
+        raise ValueError(
+            f"expected results of all {len(episode.actions)} actions in episode {episode.episode}, "
+            f"got {lengths[1] - 1} rewards, {lengths[2]} sizes and {lengths[0]} observations"
+        )
     return [*map(_State, values, rewards, sizes)]
 
 

@@ -30,8 +30,8 @@ on time or place.
 import hashlib
 import struct
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -95,19 +95,23 @@ def files_of(folder: Path) -> list[Path]:
     return sorted(folder.glob("episodes-*.parquet"))
 
 
-def _opened(path: Path) -> Any:
+def _opened(path: Path, columns: Iterable[str] = ()) -> Any:
     """Opens a file of a table, as a ``pyarrow.parquet.ParquetFile``.
 
     Raises:
-        ValueError: If it is damaged.
+        ValueError: If it is damaged, or does not have these columns.
     """
+    expected = f"expected a Parquet file of `compiler-gym record`, got {path}"
     try:
-        return require("pyarrow.parquet").ParquetFile(path)
+        file = require("pyarrow.parquet").ParquetFile(path)
     except require("pyarrow").ArrowInvalid as error:
         raise ValueError(
-            f"expected a Parquet file of `compiler-gym record`, got {path}: {error} "
-            "Remove the file, and repeat the command that recorded it"
+            f"{expected}: {error} Remove the file, and repeat the command that recorded it"
         ) from error
+    missing = [name for name in columns if name not in file.schema_arrow.names]
+    if missing:
+        raise ValueError(f"{expected} without the columns {', '.join(missing)}")
+    return file
 
 
 def recorded_episodes(folder: Path) -> set[str]:
@@ -118,20 +122,25 @@ def recorded_episodes(folder: Path) -> set[str]:
     return names
 
 
-def read_table(folder: Path) -> Any:
+def read_table(folder: Path, columns: Iterable[str] = ()) -> Any:
     """Reads a table, sorted by the names of the episodes.
 
+    Args:
+        folder: Its folder.
+        columns: Columns that it has to have.
+
     Returns:
-        A ``pyarrow.Table``.
+        A ``pyarrow.Table`` with all columns.
 
     Raises:
         FileNotFoundError: If there is none.
+        ValueError: If a file is damaged, or does not have these columns.
     """
     pa = require("pyarrow")
     files = files_of(folder)
     if not files:
         raise FileNotFoundError(f"expected files episodes-*.parquet in {folder}, found none")
-    return pa.concat_tables([_opened(path).read() for path in files]).sort_by("episode")
+    return pa.concat_tables([_opened(path, columns).read() for path in files]).sort_by("episode")
 
 
 def count_rows(folder: Path) -> tuple[int, int]:
@@ -276,8 +285,9 @@ def trajectory_of(row: Mapping[str, Any]) -> Trajectory:
 
 def trajectories(folder: Path) -> Iterator[Trajectory]:
     """Yields the episodes of a table that could be played, file by file."""
+    columns = [each.name for each in fields(Trajectory) if each.name != "observations"]
     for path in files_of(folder):
-        for batch in _opened(path).iter_batches():
+        for batch in _opened(path, columns).iter_batches():
             for row in batch.to_pylist():
                 if row["error"] is None:
                     yield trajectory_of(row)

@@ -80,6 +80,9 @@ def test_actions_of_a_file(run, program_c, environment):
     (environment / "actions.txt").write_text("sroa\nsroa nope\n")
     done = run("record", program_c.name, "--actions", "actions.txt", "-o", "other", code=1)
     assert "actions.txt, line 2: 'nope' is not in the space" in done.stderr
+    (environment / "actions.txt").write_text("\n")
+    done = run("record", program_c.name, "--actions", "actions.txt", "-o", "other", code=1)
+    assert "expected an episode of actions in actions.txt, got none" in done.stderr
 
 
 def test_a_policy(run, program_c, environment):

@@ -121,6 +121,9 @@ def test_names_of_actions_may_be_those_of_another_environment(table):
         ([row("xy"), row("xx", rewards=[0.5, 1])], "Vector", "same results"),
         ([row("x"), row("y", program_hash="other")], "Vector", "several of this name"),
         ([row("", error="lost")], "Vector", "failed ones only"),
+        ([row("xy", rewards=[1])], "Vector", "all 2 actions .* 1 rewards"),
+        ([row("xy", sizes=[9, 8])], "Vector", "all 2 actions .* 2 sizes"),
+        ([row("xy", observation_Vector=[])], "Vector", "all 2 actions .* 0 observations"),
     ],
 )
 def test_tables_that_cannot_be_played(table, rows, observation, message):

@@ -3,6 +3,7 @@
 import duckdb
 import numpy as np
 import pandas
+import pyarrow.parquet as pq
 import pytest
 
 from compiler_gym.distributed.episode import Episode
@@ -99,6 +100,14 @@ def test_a_damaged_file_is_named(tmp_path, read):
     (tmp_path / "episodes-000000.parquet").write_bytes(b"PAR1")
     with pytest.raises(ValueError, match=r"episodes-000000\.parquet"):
         read(tmp_path)
+
+
+def test_a_file_without_some_columns(tmp_path):
+    write(tmp_path, [[row(1)]])
+    (path,) = tmp_path.glob("*.parquet")
+    pq.write_table(pq.read_table(path).drop(["sizes", "end"]), path)
+    with pytest.raises(ValueError, match=r"000000\.parquet without the columns sizes, end"):
+        list(trajectories(tmp_path))
 
 
 def test_an_episode_is_named_by_its_content():

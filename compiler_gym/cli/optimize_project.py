@@ -1,5 +1,6 @@
 """``compiler-gym optimize compile_commands.json``: the object files of a whole project."""
 
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -111,9 +112,8 @@ class _Search:
         for source in project.sources:
             try:
                 job = self._job(source)
-            except (CommandError, OSError, ValueError) as error:
-                said = error.said if isinstance(error, CommandError) else str(error)
-                self._fail(source, said)
+            except (subprocess.SubprocessError, OSError, ValueError) as error:
+                self._fail(source, _reason_of(error))
                 continue
             same = self._sources.setdefault(job.task.name, [])
             same.append(source)
@@ -161,8 +161,8 @@ class _Search:
                 continue
             try:
                 self.made.append(self._write(source, outcome.value))
-            except (CommandError, OSError, ValueError) as error:
-                self._fail(source, str(error))
+            except (subprocess.SubprocessError, OSError, ValueError) as error:
+                self._fail(source, _reason_of(error))
         return len(sources)
 
     def _fail(self, source: ProjectSource, error: str) -> None:
@@ -193,6 +193,13 @@ class _Search:
         with atomic_file_write(target) as path:
             run_command(compilation.command(path, change), _SECONDS, cwd=source.folder)
             return self._objective.read(path)
+
+
+def _reason_of(error: Exception) -> str:
+    """Returns why there is no object file, without commands, which name temporary files."""
+    if isinstance(error, subprocess.TimeoutExpired):
+        return f"it takes more than {error.timeout:g} s"
+    return error.said if isinstance(error, CommandError) else str(error)
 
 
 def optimize_project(

@@ -1,8 +1,15 @@
 """``compiler-gym optimize compile_commands.json``."""
 
 import json
+from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
+
+from compiler_gym.cli import optimize_project
+from compiler_gym.tuning.size.compile_commands import read_compile_commands
+from compiler_gym.tuning.size.objective import Objective
+from compiler_gym.tuning.size.safety import NO_LIMITS
 
 SOURCES = {
     "a.c": '#include "inc.h"\nint f(int n) { int s = 0; while (n--) s += n * TIMES; return s; }\n',
@@ -63,6 +70,14 @@ def test_source_that_does_not_compile(run, project):
     assert "1 of 2 object files made: " in done.stdout
     assert "bad.c failed: no object file is written for it" in done.stdout
     assert "expected parameter declarator" in done.stderr
+
+
+def test_source_that_takes_too_long(project, environment, monkeypatch):
+    monkeypatch.setattr(optimize_project, "_SECONDS", 1e-6)
+    settings = Mock(options=(), objective=Objective.ALL, limits=NO_LIMITS)
+    search = optimize_project._Search(settings, environment / "objects")
+    assert [*search.jobs(read_compile_commands(Path(project("a.c", "b.cc"))))] == []
+    assert [each.error for each in search.failed] == ["it takes more than 1e-06 s"] * 2
 
 
 def test_other_languages_are_left(run, project, environment):

@@ -154,6 +154,9 @@ def compile_source(compilation: Compilation, path: Path) -> subprocess.Completed
     except CommandError as error:
         source = compilation.source
         raise BenchmarkInitError(f"{source} does not compile. {error.said}") from error
+    except subprocess.TimeoutExpired as error:
+        source, seconds = compilation.source, error.timeout
+        raise BenchmarkInitError(f"{source} does not compile in {seconds:g} s") from error
 
 
 class Evaluator:
@@ -324,7 +327,7 @@ class Evaluator:
         command = [str(llvm_tools.opt_path()), load, f"-passes={passes}", "-disable-output"]
         try:
             lines = run_started([*command, str(self.unit)], _LIST_SECONDS).stdout.splitlines()
-        except CommandError:
+        except subprocess.SubprocessError:
             return []
         return [*map(json.loads, lines)]
 

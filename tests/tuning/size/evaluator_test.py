@@ -97,6 +97,15 @@ def test_hangs_end_with_the_budget_or_the_limit(compilation, begin, slow, monkey
     assert not evaluator.budget.is_over and not evaluator.budget.is_cut
 
 
+def test_compilers_that_take_too_long_are_those_that_fail(compilation, begin, monkeypatch):
+    monkeypatch.setattr("compiler_gym.tuning.size.evaluator._LIST_SECONDS", 1e-6)
+    evaluator, _ = begin(compilation)
+    assert evaluator.facts("list-functions") == []
+    monkeypatch.setattr("compiler_gym.tuning.size.evaluator._SOURCE_LIMIT_SECONDS", 1e-6)
+    with pytest.raises(BenchmarkInitError, match=r"program\.c does not compile in 1e-06 s"):
+        begin(compilation)
+
+
 def test_bitcode_that_is_there_and_slots(compilation, begin, tmp_path):
     unit = tmp_path / "given.bc"
     subprocess.run(compilation.unit_command(unit), check=True)

@@ -2,6 +2,7 @@
 
 import random
 import re
+import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -118,7 +119,7 @@ def usable_passes(passes: Iterable[Pass], opt: Path, jobs: int) -> list[Pass]:
     """Returns the passes in the forms that ``opt`` can run.
 
     opt refuses a form, even for an empty function, if the form is unknown or lacks a parameter. A
-    form that crashes is included.
+    form that crashes or hangs is included.
 
     Args:
         passes: The passes.
@@ -132,7 +133,10 @@ def usable_passes(passes: Iterable[Pass], opt: Path, jobs: int) -> list[Pass]:
 
     def runs(text: str) -> bool:
         command: list[str | Path] = [opt, f"-passes=module({text})", "-disable-output", "-"]
-        done = run_command(command, timeout=_CHECK_SECONDS, stdin=module, check=False)
+        try:
+            done = run_command(command, timeout=_CHECK_SECONDS, stdin=module, check=False)
+        except subprocess.TimeoutExpired:
+            return True
         return done.returncode == 0 or "Stack dump" in done.stderr
 
     passes = list(passes)

@@ -32,6 +32,15 @@ def test_passes_that_opt_refuses_are_left_out(fake_opt):
     assert usable["gvn"] == ("function(gvn)", "function(gvn<no-pre>)", "function(gvn<pre>)")
 
 
+def test_a_pass_that_hangs_is_hunted(tmp_path, monkeypatch):
+    monkeypatch.setattr("compiler_gym.hunt.passes._CHECK_SECONDS", 1)
+    opt = tmp_path / "opt"
+    opt.write_text('#!/bin/sh\n[ "$1" = --version ] || exec sleep 600\n')
+    opt.chmod(0o755)
+    passes = [Pass("hanging", ("function(hanging)",))]
+    assert usable_passes(passes, opt, 1) == passes
+
+
 def test_passes_of_this_llvm_are_nested_as_they_must_be():
     texts = {each.name: each.texts[0] for each in list_passes(llvm_tools.opt_path())}
     assert texts["licm"] == "function(loop-mssa(licm))"

@@ -222,8 +222,8 @@ def evaluate(
             environment has none, or the policy ends an episode with another program.
         LookupError, FileNotFoundError: There is no such dataset, program or file. Names are checked
             before the first episode, as far as that is possible without a download.
-        TypeError: The policy is none of the above, a seed is no integer, or ``part`` or ``count``
-            is given with a list of programs.
+        TypeError: The policy is none of the above, a seed is no integer, a cost is no number, or
+            ``part`` or ``count`` is given with a list of programs.
         BenchmarkInitError, ServiceError: No program can be compiled at all.
     """
     play = _player_of(policy, deterministic)
@@ -412,14 +412,14 @@ def _row(
     """Plays an episode step by step, and observes the cost after each."""
     compiler_env = _compiler_env(env)
     space, benchmark = compiler_env.action_space, str(compiler_env.benchmark)
-    unoptimised, baseline = (float(compiler_env.observation[name]) for name in names)
+    unoptimised, baseline = (_cost(compiler_env, name) for name in names)
     costs, stopped = [unoptimised], ""
     for reason in steps:
         stopped = reason
         # After a crash there is nothing to observe: the last program counts.
         if not reason:
             try:
-                costs.append(float(compiler_env.observation[names[0]]))
+                costs.append(_cost(compiler_env, names[0]))
             except (ServiceError, TimeoutError) as error:
                 stopped = type(error).__name__
                 break
@@ -438,6 +438,15 @@ def _row(
         actions=tuple(actions),
         stopped=stopped,
     )
+
+
+def _cost(env: CompilerEnv, name: str) -> float:
+    value = env.observation[name]
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        kind = type(value).__name__
+        raise TypeError(f"expected an observation that is a number, got {name}, {kind}") from None
 
 
 def _compiler_env(env: gymnasium.Env) -> CompilerEnv:

@@ -277,6 +277,7 @@ def test_own_costs():
         (len, {"seeds": [1, 2, 1]}, "different seeds, got 1"),
         (len, {"seeds": []}, "one seed"),
         (len, {"seeds": 3}, "got 3"),
+        (len, {"cost": "Ir", "baseline": "IrInstructionCount"}, "a number, got Ir, str"),
         (len, {"seeds": ["1"]}, "integers as seeds"),
     ],
 )

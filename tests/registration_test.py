@@ -111,6 +111,12 @@ class TestLimit:
         with compiler_gym.make(toy_id) as env:
             assert env.spec.max_episode_steps is None
 
+    @pytest.mark.parametrize("wrappers", [TimeLimit, "TimeLimit", [3]])
+    def test_wrappers_are_several(self, toy_id, wrappers):
+        for make, arguments in ((compiler_gym.make, ()), (compiler_gym.make_vec, (2,))):
+            with pytest.raises(TypeError, match="expected a list of wrappers"):
+                make(toy_id, *arguments, wrappers=wrappers)
+
     def test_register(self, toy_id):
         register(id=toy_id, entry_point=TOY, max_episode_steps=3)
         with compiler_gym.make(toy_id) as env:

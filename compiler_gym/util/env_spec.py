@@ -66,6 +66,7 @@ class EnvSpec:
         """Makes the environment, as ``compiler_gym.make()`` does."""
         choice = {"part": part, "min_size": min_size, "max_size": max_size, "balance": balance}
         check_benchmark_choice(benchmarks, random_benchmarks, kwargs, choice)
+        wrappers = checked_wrappers(wrappers)
         limit = self.limit(max_episode_steps)
         env = self.make_plain(limit, kwargs)
         try:
@@ -105,6 +106,17 @@ def check_benchmark_choice(
         raise TypeError(f"{', '.join(given)}: expected benchmarks=... to choose from")
     if benchmarks is not None and kwargs.get("benchmark") is not None:
         raise TypeError("Give either benchmark=... for all episodes, or benchmarks=...")
+
+
+def checked_wrappers(wrappers: Iterable[Callable[[Any], Any]]) -> list[Callable[[Any], Any]]:
+    """Returns the wrappers as a list. Raises TypeError if they are not several, or are none."""
+    found = None if callable(wrappers) or isinstance(wrappers, str) else list(wrappers)
+    if found is None or not all(map(callable, found)):
+        raise TypeError(
+            "expected a list of wrappers, such as wrappers=[compiler_gym.wrappers.AutophaseNorm], "
+            f"got {wrappers!r}"
+        )
+    return found
 
 
 def _explained(

@@ -10,7 +10,7 @@ from compiler_gym.datasets.dataset import BenchmarkChoice
 from compiler_gym.envs.compiler_env import CompilerEnv
 from compiler_gym.envs.gymnasium_adapter import GymnasiumEnv
 from compiler_gym.service.client_service_compiler_env import ClientServiceCompilerEnv
-from compiler_gym.util.env_spec import NO_LIMIT, EnvSpec, check_benchmark_choice
+from compiler_gym.util.env_spec import NO_LIMIT, EnvSpec, check_benchmark_choice, checked_wrappers
 from compiler_gym.util.registration import spec_of
 from compiler_gym.vector.vector_env import CompilerVectorEnv
 from compiler_gym.wrappers.datasets import with_shared_benchmarks
@@ -78,6 +78,7 @@ def make_vec(
     spec = spec_of(id)
     choice = {"part": part, "min_size": min_size, "max_size": max_size, "balance": balance}
     check_benchmark_choice(benchmarks, random_benchmarks, kwargs, choice)
+    wrappers = checked_wrappers(wrappers)
     limit = spec.limit(max_episode_steps)
     envs = _several(spec, num_envs, limit, kwargs)
     try:

@@ -166,7 +166,10 @@ class LlvmCommandline(Commandline):
 
         Raises:
             UnknownNameError: If there is no such action. The text names similar ones.
+            TypeError: If it is no text.
         """
+        if not isinstance(name, str):
+            raise TypeError(f"expected the name of an action, got {name!r}")
         word = _word(name)
         index = self._aliases.get(word)
         if index is not None:

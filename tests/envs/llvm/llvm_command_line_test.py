@@ -87,6 +87,12 @@ def test_unknown_names(space, name, message):
         space[name]
 
 
+@pytest.mark.parametrize("number", [3, None])
+def test_what_is_no_name(space, number):
+    with pytest.raises(TypeError, match=f"name of an action, got {number}"):
+        space[number]
+
+
 @pytest.mark.parametrize("copied", [lambda value: value, copy.deepcopy, pickle_copy])
 def test_lists_find_names_of_former_releases(space, copied):
     space = copied(space)

@@ -3,6 +3,7 @@
 import os
 import shlex
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -34,7 +35,10 @@ def reproduces(compilation: Compilation, best: Evaluation) -> bool:
     """
     with tempfile.TemporaryDirectory(prefix="compiler_gym-") as folder:
         path = Path(folder) / "again.o"
-        run_command(compilation.command(path, best.change), timeout=_SECONDS)
+        try:
+            run_command(compilation.command(path, best.change), timeout=_SECONDS)
+        except subprocess.SubprocessError:  # The source may have changed meanwhile.
+            return False
         return read_object(path).digest == best.object.digest
 
 
@@ -55,11 +59,10 @@ def write_script(
         said: Lines of comments.
 
     Returns:
-        For each object file, true if the script makes the same bytes.
+        For each object file, true if the script makes the same bytes. It does not if it fails.
 
     Raises:
         OSError: If it cannot be written.
-        CommandError: If the script fails.
     """
     plugin = str(llvm_tools.own_passes_path())
     needs_plugin = any(plugin in word for command in commands for word in command)
@@ -89,7 +92,10 @@ def write_script(
     with tempfile.TemporaryDirectory(prefix="compiler_gym-") as folder:
         again = [Path(folder) / output.name for output in outputs]
         argument = again[0] if is_single else Path(folder)
-        run_command(["/bin/sh", script.absolute(), argument], timeout=_SECONDS)
+        try:
+            run_command(["/bin/sh", script.absolute(), argument], timeout=_SECONDS)
+        except subprocess.SubprocessError:
+            return [False] * len(outputs)
         pairs = zip(again, outputs, strict=True)
         return [made.read_bytes() == output.read_bytes() for made, output in pairs]
 

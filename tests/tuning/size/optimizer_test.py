@@ -222,6 +222,9 @@ def test_the_command_and_the_script_make_it_again(compilation, start, tmp_path):
     other = replace(compilation, options=("-DPROGRAM", "-O1"))
     assert not reproduces(other, search.best)
     assert write_script(script, [other.command(target, search.best.change)], []) == [False]
+    compilation.source.write_text("It is being edited.")
+    assert not reproduces(compilation, search.best)
+    assert write_script(script, [command], []) == [False]
 
 
 def test_bitcode_that_was_made_for_speed(compilation, start, begin, tmp_path):

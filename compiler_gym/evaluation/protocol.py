@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from importlib import import_module
 from inspect import signature
+from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
@@ -57,6 +58,9 @@ class PlayingPolicy(Protocol):
 Policy: TypeAlias = PredictingPolicy | PlayingPolicy | Callable[[Any], Any]
 """Any of these, or a function from an observation to an action."""
 
+
+# Of a dataset whose size is not known.
+_MAX_PROGRAMS = 100_000
 
 # By a setting that no algorithm before it has.
 _ALGORITHMS = {"exploration_fraction": "DQN", "n_epochs": "PPO", "gae_lambda": "A2C"}
@@ -304,7 +308,7 @@ def _check_different(what: str, values: Sequence[Any]) -> None:
         raise ValueError(f"expected different {what}, got {repeated[0]} more than once")
 
 
-def _all_of(env: CompilerEnv, dataset: str | Dataset, part: str | None) -> Iterator[str]:
+def _all_of(env: CompilerEnv, dataset: str | Dataset, part: str | None) -> Iterable[str]:
     """Returns the programs of a dataset, which becomes known to an environment.
 
     Raises:
@@ -312,12 +316,16 @@ def _all_of(env: CompilerEnv, dataset: str | Dataset, part: str | None) -> Itera
     """
     if isinstance(dataset, Dataset):
         env.datasets.add(dataset)
-        return dataset.benchmark_uris(part)
-    # A part may need less than all of the dataset.
-    found = env.datasets.require(dataset) if part is None else env.datasets.named(dataset)
-    if not found.size:
+        found = dataset
+    else:  # A part may need less than all of the dataset.
+        found = env.datasets.require(dataset) if part is None else env.datasets.named(dataset)
+    if found.size:
+        return found.benchmark_uris(part)
+    # The size is not known, or there is no end.
+    uris = list(islice(found.benchmark_uris(part), _MAX_PROGRAMS + 1))
+    if len(uris) > _MAX_PROGRAMS:
         raise ValueError(f"expected a dataset with an end, got {found}; try a list of its URIs")
-    return found.benchmark_uris(part)
+    return uris
 
 
 def random_seed(seed: int, program: str) -> int:

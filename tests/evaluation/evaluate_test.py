@@ -181,6 +181,11 @@ def test_a_part_of_a_dataset(env):
         assert [row.benchmark for row in result.rows] == part
 
 
+def test_a_dataset_without_an_end(env):
+    with pytest.raises(ValueError, match="with an end, got generator://csmith-v0"):
+        compiler_gym.evaluate(len, benchmarks=env.datasets["csmith-v0"])
+
+
 def test_a_policy_that_plays_another_program():
     class Other:
         def play(self, env):

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from compiler_gym.cli.wrapper_settings import SETTINGS
-from compiler_gym.util.commands import Popen, how_it_failed
+from compiler_gym.util.commands import Popen
 from compiler_gym.util.filesystem import atomic_file_write
 from compiler_gym.util.runfiles_path import cache_path
+from compiler_gym.util.shell_format import how_it_failed
 
 _PROGRAMS = {"CC": ("compiler-gym-cc", "cc"), "CXX": ("compiler-gym-c++", "cxx")}
 _MAKES = ("make", "gmake")

@@ -3,7 +3,6 @@
 import os
 import re
 import select
-import signal
 import stat
 import subprocess
 import threading
@@ -14,10 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from compiler_gym.util.launcher import kill_process_group, launch
-from compiler_gym.util.shell_format import indent, join_cmd
+from compiler_gym.util.shell_format import indent, join_cmd, signal_name
 
 _MAX_ERROR_LINES = 25
-_MAX_CHARACTERS = 500
 
 HEADERS_FIX = (
     "pip install 'compiler_gym[clang]' (any Linux), apt-get install gcc libc6-dev (Debian, "
@@ -55,7 +53,7 @@ class CommandError(subprocess.CalledProcessError):
 
     def _text(self, command: str) -> str:
         if self.returncode < 0:
-            message = f"Command was killed by {_signal_name(-self.returncode)}{command}"
+            message = f"Command was killed by {signal_name(-self.returncode)}{command}"
         else:
             message = f"Command failed with exit code {self.returncode}{command}"
         text = self.stderr or b""
@@ -72,25 +70,6 @@ class CommandError(subprocess.CalledProcessError):
                     fix = "--sysroot=FOLDER or -isystem FOLDER, with that of the other target"
                 return [f"The {library} or its headers are missing; try: {fix}"]
         return []
-
-
-def how_it_failed(code: int, *outputs: str) -> str:
-    """Returns what a user has to know of a command of his that failed, on one line if it can be.
-
-    Args:
-        code: Its exit code, or a signal as ``subprocess`` has it.
-        outputs: What it printed. The end of the first that is not blank is shown.
-    """
-    how = f"killed by {_signal_name(-code)}" if code < 0 else f"exit code {code}"
-    said = next(filter(None, map(str.strip, outputs)), "")[-_MAX_CHARACTERS:]
-    return f"{how}: {said}" if said else how
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:  # Real-time signals have no names.
-        return f"signal {number}"
 
 
 @contextmanager

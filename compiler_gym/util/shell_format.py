@@ -1,10 +1,12 @@
 """Text formatting for terminals."""
 
 import shlex
+import signal
 from collections.abc import Iterable
 
 _BOLD_BLUE = "\033[1m\033[34m"
 _PLAIN = "\033[0m"
+_MAX_CHARACTERS = 500
 
 
 def emph(text: object) -> str:
@@ -51,3 +53,23 @@ def describe_error(error: BaseException) -> str:
     if isinstance(error, KeyError) and len(error.args) == 1:
         return str(error.args[0])  # Its text would be in quotes.
     return str(error) or type(error).__name__
+
+
+def how_it_failed(code: int, *outputs: str) -> str:
+    """Returns what a user has to know of a command of his that failed, on one line if it can be.
+
+    Args:
+        code: Its exit code, or a signal as ``subprocess`` has it.
+        outputs: What it printed. The end of the first that is not blank is shown.
+    """
+    how = f"killed by {signal_name(-code)}" if code < 0 else f"exit code {code}"
+    said = next(filter(None, map(str.strip, outputs)), "")[-_MAX_CHARACTERS:]
+    return f"{how}: {said}" if said else how
+
+
+def signal_name(number: int) -> str:
+    """Returns the name of a signal, such as ``SIGSEGV``."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # Real-time signals have no names.
+        return f"signal {number}"

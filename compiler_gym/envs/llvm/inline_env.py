@@ -9,11 +9,7 @@ import numpy as np
 from typing_extensions import override
 
 from compiler_gym.envs.llvm.game_env import GameEnv, make_game_rewards
-from compiler_gym.envs.llvm.llvm_command_line import (
-    LlvmCommandline,
-    elements_of_module,
-    split_pipeline,
-)
+from compiler_gym.envs.llvm.llvm_command_line import LlvmCommandline, elements_of_module
 from compiler_gym.service.environment.episode import Episode
 from compiler_gym.spaces import CommandlineFlag, Reward
 
@@ -51,10 +47,10 @@ class InlineCommandline(LlvmCommandline):
             UnknownNameError: If one is not an action. The text names similar ones.
             ValueError: If it is another pipeline.
         """
-        elements = split_pipeline(pipeline)
+        elements = elements_of_module(pipeline)
         if elements and all(self.has_name(element) for element in elements):
             return [self[element] for element in elements]
-        matches = [_PASS.fullmatch(element) for element in elements_of_module(pipeline)]
+        matches = [_PASS.fullmatch(element) for element in elements]
         if len(matches) != 1 or matches[0] is None:
             raise ValueError(f"Expected inline-decisions<...> as the only pass, not '{pipeline}'")
         return [self[text] for text in matches[0][1].split(";") if text]

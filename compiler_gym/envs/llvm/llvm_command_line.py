@@ -76,11 +76,7 @@ def unnest(element: str) -> str | None:
 
 
 def elements_of_module(pipeline: str) -> list[str]:
-    """Returns the elements of a pipeline, which may have ``module(...)`` around it.
-
-    Raises:
-        ValueError: See :func:`split_pipeline`.
-    """
+    """Same as :func:`split_pipeline`, also for a pipeline with ``module(...)`` around it."""
     elements = split_pipeline(pipeline)
     if len(elements) == 1 and elements[0].startswith("module("):
         return split_pipeline(unnest(elements[0]) or "")

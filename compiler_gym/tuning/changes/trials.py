@@ -327,10 +327,6 @@ def first_rows(folders: Iterable[Path], has_trials: Callable[[Row], bool]) -> li
 
     If several tables have the same program, the row of the first counts.
 
-    Args:
-        folders: The folders of the tables.
-        has_trials: Tells whether a row has trials.
-
     Raises:
         OSError: If there is no table.
         ValueError: If a line other than the last is no row.

@@ -11,7 +11,8 @@ from compiler_gym.envs.llvm.benchmarks.bitcode import add_attributes
 from compiler_gym.envs.llvm.benchmarks.validation import ProgramValidator
 from compiler_gym.tuning.size.object_file import ObjectFile
 from compiler_gym.util import llvm_tools
-from compiler_gym.util.commands import how_it_failed, run_command
+from compiler_gym.util.commands import run_command
+from compiler_gym.util.shell_format import how_it_failed
 
 # Checks that an object file behaves as its source does.
 

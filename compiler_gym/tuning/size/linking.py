@@ -20,7 +20,8 @@ from compiler_gym.tuning.size.memory_regions import (
 from compiler_gym.tuning.size.object_file import ObjectFile, read_object
 from compiler_gym.tuning.size.trial_linking import LinkedSize, LinkError, stripped_size
 from compiler_gym.util import llvm_tools
-from compiler_gym.util.commands import how_it_failed, run_command
+from compiler_gym.util.commands import run_command
+from compiler_gym.util.shell_format import how_it_failed
 
 _LINK_SECONDS = 600
 

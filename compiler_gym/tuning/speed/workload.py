@@ -25,8 +25,9 @@ from compiler_gym.tuning.size.linking import Linker
 from compiler_gym.tuning.size.object_file import read_object
 from compiler_gym.tuning.size.trial_linking import LinkError
 from compiler_gym.util import llvm_tools
-from compiler_gym.util.commands import how_it_failed, run_command
+from compiler_gym.util.commands import run_command
 from compiler_gym.util.optional_packages import require
+from compiler_gym.util.shell_format import how_it_failed
 from compiler_gym.util.statistics import (
     RuntimeComparison,
     compare_paired_runtimes,

@@ -215,18 +215,16 @@ class SequenceSearch:
     def candidates(self, rng: random.Random) -> Iterator[tuple[Trials, list[int]]]:
         """Yields sequences, each after the one before has been tried."""
         passes = self._passes
-        further = Policy.load(SEARCH_PIECES).sequences
-        for piece in Policy.load("pieces").sequences:
-            yield passes, [*passes.actions, *self._numbers(piece)]
+        learnt = [self._numbers(piece) for piece in Policy.load(SEARCH_PIECES).sequences]
+        for piece in learnt:
+            yield passes, [*passes.actions, *piece]
         mark = passes.space[self._first[0][0]]
         yield passes, [mark, *passes.actions]
-        for piece in further:
-            yield passes, [*passes.actions, *self._numbers(piece)]
         yield passes, self._numbers(FIRST_SEQUENCE)
         coreset = [self._numbers(sequence) for sequence in Policy.load("coreset").sequences]
         for sequence in coreset:
             yield passes, sequence
-        chunks = [self._numbers(piece) for piece in (*pieces(), *further)]
+        chunks = [*map(self._numbers, pieces()), *learnt]
         while True:
             worse = passes if self.best is self._levels else self._levels
             trials = self.best if rng.random() < _SHARE_OF_THE_BETTER else worse

@@ -9,4 +9,4 @@ SHIPPED = {
 """The file of each policy that comes with the package, by its name."""
 
 SEARCH_PIECES = Path(__file__).parent / "search_pieces.json"
-"""Pieces that searches try after those of ``pieces``. Their passes have parameters."""
+"""Pieces that searches try: those of ``pieces``, and others whose passes have parameters."""

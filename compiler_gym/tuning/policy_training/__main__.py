@@ -125,7 +125,7 @@ def pieces(
 def search_pieces(
     context: typer.Context,
     output: _Output = Path("policies"),
-    passes: Annotated[int, typer.Option(min=1, help="The most in all pieces.")] = 50,
+    passes: Annotated[int, typer.Option(help="The most in all new pieces.")] = 50,
     most: Annotated[int, typer.Option(min=1, help="The most in a piece.")] = 7,
     programs: Annotated[
         int, typer.Option(min=1, help="How many to look at: kernels and files of opensource-v1.")
@@ -136,17 +136,20 @@ def search_pieces(
     rounds: Annotated[int, typer.Option(help="How often a new piece is changed.")] = 2,
     begin: Annotated[
         Path | None,
-        typer.Option(help="Pieces of an earlier training, which come first.", show_default=False),
+        typer.Option(
+            help="Pieces to begin with. The policy pieces by default.", show_default=False
+        ),
     ] = None,
     seed: _Seed = 0,
     jobs: _Jobs = None,
     ray: RayOption = None,
 ) -> None:
-    """Train the pieces that searches try after the shipped pieces: search_pieces.json.
+    """Train the pieces that searches try: search_pieces.json.
 
-    Their passes have parameters, and all of them are passes of LLVM. New pieces are cut from the
-    shipped coreset, and from each pass with others that clean up after it. Ctrl-C ends the training
-    with the pieces so far.
+    Further pieces join those that it begins with. Their passes have parameters, and all of them are
+    passes of LLVM. New pieces are cut from the shipped coreset, and from each pass with others that
+    clean up after it. Then all get a new order, in which each next piece is the most useful one.
+    Ctrl-C ends the search for new pieces, and orders those so far.
     """
     output.mkdir(parents=True, exist_ok=True)
     with open_pool(ray, Limits(jobs, task_seconds=_TASK_SECONDS)) as pool, make("llvm-v0") as env:
@@ -159,14 +162,14 @@ def search_pieces(
             sources = [(name, *ending) for name in names for ending in CLEANING]
             sources += Policy.load("coreset").sequences
             growth = Growth(laboratory, names, sources, seed, PASS_SPACE)
-            for piece in Policy.load("pieces").sequences:
-                growth.append(tuple(name for name in piece if name in names))
-            shipped = len(growth.pieces)
-            for piece in () if begin is None else Policy.load(begin).sequences:
+            for piece in Policy.load(begin or "pieces").sequences:
                 growth.append(piece)
             used = sum(map(len, growth.pieces))
             _grow(growth, used + passes, most, most, candidates, rounds)
-    found = tuple(growth.pieces[shipped:])
+            ordered = Growth(laboratory, names, (), seed, PASS_SPACE)
+            ordered.append_all(growth.pieces)
+            _say(f"{len(ordered.pieces)} pieces in order", ordered.row)
+    found = tuple(ordered.pieces)
     Policy(found, _about(context), continues=True).save(output / "search_pieces.json")
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from compiler_gym.envs.llvm.llvm_env import LlvmEnv
 from compiler_gym.envs.workbench import fork_at
-from compiler_gym.tuning.policies.policy import cost_after, mutate
+from compiler_gym.tuning.policies.policy import cost_after, level_costs, mutate
 from compiler_gym.tuning.policy_training.laboratory import Laboratory, ProgramTask
 from compiler_gym.tuning.policy_training.training import Passes
 
@@ -60,6 +60,15 @@ class Extend(ProgramTask):
                 start.multistep([start.action_space[name] for name in self.kept])
             costs = [cost_after(start, piece) for piece in self.pieces]
         return [math.inf if cost is None else cost for cost in costs]
+
+
+@dataclass(frozen=True)
+class TryLevels(ProgramTask):
+    """Tries the levels of the compiler, which come before all pieces."""
+
+    def run_in(self, env: LlvmEnv) -> int:
+        """Returns the number of IR instructions after the best of them."""
+        return min(level_costs(env).values())
 
 
 class Growth:
@@ -126,6 +135,23 @@ class Growth:
                 self.costs[number] = cost
         self.pieces.append(piece)
         return float(before - self.row.mean())
+
+    def append_all(self, pieces: Iterable[Passes]) -> None:
+        """Adds pieces in a new order: each next one is the most useful of those left.
+
+        A piece is useful where it makes programs smaller than the levels do, as a share of -Oz. If
+        none is, it is useful where it makes programs smaller than the pieces before.
+        """
+        laboratory, everyone = self._laboratory, range(len(self._kept))
+        floors = [*laboratory.in_order(laboratory.job(TryLevels, number) for number in everyone)]
+        least, sizes = np.array(floors)[:, np.newaxis], laboratory.sizes[:, np.newaxis]
+        left = list(pieces)
+        while left:
+            costs = np.array([*self._costs(left, everyone)])
+            costs = np.minimum(costs, self.costs[:, np.newaxis])
+            tries = costs, np.minimum(costs, least)
+            shares = [(each / sizes).mean(axis=0) for each in tries]
+            self.append(left.pop(int(np.lexsort(shares)[0])))
 
     def _cut(self, most_passes: int, count: int) -> list[Passes]:
         found: dict[Passes, None] = {}

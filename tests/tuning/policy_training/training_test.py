@@ -202,15 +202,28 @@ class TestPieces:
         output = tmp_path / "search_pieces.json"
         found = Policy.load(output)
         assert found.continues and "--candidates 60" in found.about["command"]
-        assert 0 < sum(map(len, found.sequences)) <= 4
-        # A further training begins with these.
-        train("search-pieces", "-o", str(tmp_path / "on"), *few, f"--begin={output}", "--jobs=2")
-        longer = Policy.load(tmp_path / "on" / "search_pieces.json").sequences
-        assert longer[: len(found.sequences)] == found.sequences
-        assert len(longer) > len(found.sequences)
+        shipped = Policy.load("pieces").sequences
+        new = [piece for piece in found.sequences if piece not in shipped]
+        assert len(found.sequences) == len(shipped) + len(new)
+        assert 0 < sum(map(len, new)) <= 4
         space = next(each for each in env.action_spaces if each.name == PASS_SPACE)
-        for name in itertools.chain(*found.sequences):
+        for name in itertools.chain(*new):
             assert not space.options[space[name]]  # A pass of LLVM.
+        # A further training begins with these.
+        few[0] = "--passes=0"
+        train("search-pieces", "-o", str(tmp_path / "on"), *few, f"--begin={output}", "--jobs=2")
+        again = Policy.load(tmp_path / "on" / "search_pieces.json").sequences
+        assert again == found.sequences  # The order is the same.
+
+    def test_the_most_useful_piece_comes_first(self, laboratory):
+        pieces = [("function(adce)",), SOURCE[:1], SOURCE]
+        growth = Growth(laboratory, (), (), 0)
+        growth.append_all(pieces)
+        assert growth.pieces[0] == SOURCE and sorted(growth.pieces) == sorted(pieces)
+        costs = growth.costs
+        growth = Growth(laboratory, (), (), 0)
+        growth.append_all(pieces[:2])
+        assert (costs < growth.costs).all()
 
     def test_costs_of_passes_with_parameters(self, laboratory, env):
         pieces = [

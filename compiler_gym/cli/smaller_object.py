@@ -168,11 +168,10 @@ def _verified(unit: Unit) -> Path:
     command, path = unit.command, unit.folder / "one_run.o"
     run_command([*unit.compilation.command(path), *one_run_options()])
     objective = Objective(settings.objective())
-    before, after = (
-        objective.size_of_sections(objective.read(each)) for each in (unit.plain, path)
-    )
+    plain, made = (objective.read(each) for each in (unit.plain, path))
+    before, after = map(objective.size_of_sections, (plain, made))
     log("one run", before, after, output=command.output, note=description(command.architecture))
-    return path if after < before else unit.plain
+    return path if after < before and made.needed <= plain.needed else unit.plain
 
 
 def _allocated(unit: Unit, policy: Path) -> Path:

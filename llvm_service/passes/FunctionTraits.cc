@@ -118,6 +118,11 @@ void addTraitsOfCall(const CallBase& call, Traits& traits) {
   if (call.getOperandBundle(llvm::LLVMContext::OB_kcfi)) traits.insert("kcfi");
   if (call.hasFnAttr("cmse_nonsecure_call")) traits.insert("secure entry");
   if (isAboutRegisters(call.getIntrinsicID())) traits.insert("registers by name");
+  // clang reports calls of these functions that are left in the end.
+  const Function* callee = call.getCalledFunction();
+  const bool hasToGo = callee != nullptr && (callee->hasFnAttribute("dontcall-error") ||
+                                             callee->hasFnAttribute("dontcall-warn"));
+  if (hasToGo) traits.insert("call that has to go");
   const bool isOnStack =
       call.hasInAllocaArgument() || call.countOperandBundlesOfType("preallocated") > 0;
   if (isOnStack) traits.insert("argument memory");

@@ -35,8 +35,11 @@ _SOURCE_LIMIT_SECONDS = 3600
 _LIST_SECONDS = 600
 
 
-class LostSymbolsError(ValueError):
-    """An object file lacks weak symbols that clang's object file exports."""
+class SymbolsError(ValueError):
+    """An object file does not link where clang's object file does.
+
+    It lacks weak symbols that clang's exports, or needs symbols that clang's does not need.
+    """
 
 
 class Budget:
@@ -222,6 +225,7 @@ class Evaluator:
         self._is_refused = is_refused
         self.may_drop_weak = may_drop_weak
         self._exported: frozenset[str] = frozenset()
+        self._needed: frozenset[str] | None = None
         self._kept: tuple[int, ...] = ()
         self._folder = folder
         self._pool = ThreadPoolExecutor(jobs)
@@ -253,6 +257,7 @@ class Evaluator:
         evaluation = self._read_source(path)
         self.unit = self._make_unit(evaluation.object)
         self._keep_weak(evaluation.object.exported)
+        self._needed = evaluation.object.needed
         self._known[NO_CHANGE] = evaluation
         self.limits = replace(self.limits, is_x86=evaluation.object.is_x86)
         self._exclude_options()
@@ -408,12 +413,16 @@ class Evaluator:
         """Reads the result of clang.
 
         Raises:
-            LostSymbolsError: If weak symbols are missing that have to stay.
+            SymbolsError: If weak symbols are missing that have to stay, or symbols are needed that
+                clang's object file does not need: optimisation has not removed a call that has to
+                go, to a function that nobody defines.
             ValueError: If it cannot be read.
         """
         found = self._read_object(path)
         if not found.exported >= self._exported:
-            raise LostSymbolsError("expected the weak symbols of clang's object file, got fewer")
+            raise SymbolsError("expected the weak symbols of clang's object file, got fewer")
+        if self._needed is not None and not found.needed <= self._needed:
+            raise SymbolsError("expected to need the symbols of clang's object file, got more")
         linked = self._linker.measure(path) if self._linker else None
         alone = self._trial.size(path) if self._trial else None
         return Evaluation(change, found, path, linked, alone)

@@ -92,6 +92,7 @@ class ObjectFile:
             counted.
         shared: What other object files may have, too, by the signature of the group.
         exported: The weak symbols that a shared library of this object file exports.
+        needed: The symbols that other object files or libraries have to define.
         outlined: Bytes of outlined code by the symbols of the functions that enter it.
         is_x86: Whether it is for an x86 processor.
     """
@@ -105,6 +106,7 @@ class ObjectFile:
     unwinding: Mapping[str, int] = field(default_factory=dict)
     shared: Mapping[str, Shared] = field(default_factory=dict)
     exported: frozenset[str] = frozenset()
+    needed: frozenset[str] = frozenset()
     outlined: Mapping[str, int] = field(default_factory=dict)
     is_x86: bool = True
 
@@ -178,6 +180,11 @@ def _read(data: bytes) -> ObjectFile:
             text_at(data, each.name)
             for each in symbols
             if each.binding == WEAK and each.section and each.visibility in (DEFAULT, PROTECTED)
+        ),
+        needed=frozenset(
+            text_at(data, each.name)
+            for each in symbols
+            if each.name and not each.section and each.binding not in (LOCAL, WEAK)
         ),
         outlined=outlined_bytes(data, sections, symbols, functions),
         is_x86=machine_of(data) in X86,

@@ -7,6 +7,7 @@ import pytest
 
 from compiler_gym.tuning.size.compilation import NO_CHANGE, Change
 from compiler_gym.tuning.size.image import read_image
+from compiler_gym.tuning.size.inlining import list_call_sites
 from compiler_gym.tuning.size.moves import functions_of
 from compiler_gym.tuning.size.ranking import function_adjustments, shipped_ranking
 from compiler_gym.tuning.size.safety import FRAME_POINTER, NO_LIMITS, Kind, limits_of
@@ -111,6 +112,7 @@ _TRAITS = {
     "stack": 'register long sp __asm__("rsp"); __asm__("" : "+r"(sp)); use((void *)sp);',
     "frame": "use(__builtin_frame_address(0));",
     "call": "other(n);",
+    "gone": "if (n < 0 && n > 0) wrong();",
 }
 _KINDS = {
     "naked": '__attribute__((naked)) void naked(void) { __asm__("ret"); }',
@@ -125,6 +127,7 @@ def test_special_functions_are_recognised(compilation, begin):
         "#include <setjmp.h>",
         "void use(void *);",
         "__attribute__((preserve_most)) void other(int);",
+        '__attribute__((error("wrong"))) void wrong(void);',
         *(f"void {name}(int n) {{ {body} }}" for name, body in _TRAITS.items()),
         *_KINDS.values(),
         "void plain(_Atomic int *p, volatile int *q, ...) { *p += *q; use(p); }",
@@ -149,6 +152,27 @@ def test_special_functions_are_recognised(compilation, begin):
     assert len(forbidden) == len(excluded) + 1
     (found,) = evaluator.evaluate([Change().adjust(forbidden)])
     assert found.object.code == baseline.object.code
+
+
+@pytest.mark.parametrize("attribute", ["", '__attribute__((error("too large")))'])
+def test_calls_that_have_to_go_are_gone(compilation, begin, attribute):
+    compilation.source.write_text(
+        f"{attribute} void nobody_defines_it(void);\n"
+        "static int times(int a, int b) { if (b & 1) nobody_defines_it(); return a * b + a; }\n"
+        "int main(int argc, char **argv) { return times(argc, 4) + times(argv[0][0], 6); }\n"
+    )
+    evaluator, _ = begin(compilation)
+    calls = Change().decide({each.index: False for each in list_call_sites(evaluator)})
+    if attribute:  # The plugin ignores the decision, also in one run.
+        assert {each.name for each in functions_of(evaluator) if each.is_excluded} == {
+            "times",
+            "main",
+        }
+        (found,) = evaluator.evaluate([calls])
+        assert "nobody_defines_it" not in found.object.needed
+    else:
+        assert evaluator.evaluate([calls]) == []
+        assert evaluator.failed == 1
 
 
 _LOOPS = r"""

@@ -13,13 +13,13 @@ is loaded when it is first used.
 from compiler_gym.util import interrupts as _interrupts  # noqa: F401 - from here on, Ctrl-C ends programs of ours.
 
 # isort: split
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from compiler_gym.envs import registration as _registration
 from compiler_gym.random_search import random_search
 from compiler_gym.util.lazy_names import lazy_names
 from compiler_gym.util.registration import COMPILER_GYM_ENVS
+from compiler_gym.util.version import package_version as _package_version
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -200,22 +200,7 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *__all__, *_SUBPACKAGES})
 
 
-def _version() -> str:
-    """Returns the version of the installed package, or that of the source tree."""
-    from importlib.metadata import PackageNotFoundError, distribution
-
-    folder = Path(__file__).parent
-    try:
-        installed = distribution("compiler_gym")
-        # A source tree on the path comes before an installed package.
-        if Path(str(installed.locate_file("compiler_gym"))).resolve() == folder.resolve():
-            return installed.version
-    except PackageNotFoundError:
-        pass
-    return (folder.parent / "VERSION").read_text().strip()
-
-
 if not TYPE_CHECKING:
-    __getattr__ = lazy_names(__name__, _MODULES, _SUBPACKAGES, __version__=_version)
+    __getattr__ = lazy_names(__name__, _MODULES, _SUBPACKAGES, __version__=_package_version)
 
 _registration.register_environments()

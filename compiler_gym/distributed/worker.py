@@ -14,11 +14,11 @@ from typing import Any
 
 from cachetools import LRUCache
 
-import compiler_gym
 from compiler_gym.datasets import Benchmark
 from compiler_gym.distributed.task import Reply, Task
 from compiler_gym.service.proto import Benchmark as BenchmarkProto
 from compiler_gym.util.registration import make
+from compiler_gym.util.version import package_version
 
 logger = logging.getLogger(__name__)
 
@@ -48,7 +48,7 @@ class Hello:
 def hello() -> Hello:
     """Returns the facts about this process."""
     python = ".".join(platform.python_version_tuple()[:2])
-    return Hello(compiler_gym.__version__, python, socket.gethostname(), os.getpid())
+    return Hello(package_version(), python, socket.gethostname(), os.getpid())
 
 
 class Worker:

@@ -7,9 +7,11 @@ import sys
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from importlib import import_module
 from inspect import signature
+from io import BytesIO
 from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias, runtime_checkable
@@ -17,7 +19,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 import gymnasium
 import numpy as np
 
-from compiler_gym.datasets import Dataset
+from compiler_gym.datasets import Benchmark, Dataset
 from compiler_gym.datasets.benchmark import uri_of
 from compiler_gym.datasets.dataset import BenchmarkChoice
 from compiler_gym.datasets.selection import programs_of
@@ -174,6 +176,7 @@ def evaluate(
     cost: str | None = None,
     baseline: str | None = None,
     max_episode_steps: int = EPISODE_STEPS,
+    jobs: int = 1,
     on_episode: Callable[[EvaluationRow, int], None] = lambda row, total: None,
     **make_arguments: Any,
 ) -> Evaluation:
@@ -212,7 +215,10 @@ def evaluate(
         cost: An observation space that is a number, of which less is better. With ``baseline``.
         baseline: An observation space with the cost that it is compared with.
         max_episode_steps: The limit of steps of an episode.
-        on_episode: Called after each episode with its row and the number of all episodes.
+        jobs: The number of programs to play at a time, each in a process of its own. The result is
+            the same. Scripts need ``if __name__ == "__main__":``, since the processes import them.
+        on_episode: Called after each episode with its row and the number of all episodes; with
+            ``jobs``, after all episodes of a program.
         **make_arguments: Arguments of :func:`gymnasium.make`, for example the ``wrappers`` that
             the policy was trained with.
 
@@ -226,20 +232,24 @@ def evaluate(
             environment has none, or the policy ends an episode with another program.
         LookupError, FileNotFoundError: There is no such dataset, program or file. Names are checked
             before the first episode, as far as that is possible without a download.
-        TypeError: The policy is none of the above, a seed is no integer, a cost is no number, or
-            ``part`` or ``count`` is given with a list of programs.
+        TypeError: The policy is none of the above, a seed is no integer, a cost is no number,
+            ``part`` or ``count`` is given with a list of programs, or the policy cannot be sent to
+            the processes of ``jobs``.
+        RuntimeError: With ``jobs``, a policy fails.
         BenchmarkInitError, ServiceError: No program can be compiled at all.
     """
-    play = _player_of(policy, deterministic)
-    if max_episode_steps < 1:  # For gymnasium, -1 is no limit.
-        raise ValueError(f"expected max_episode_steps of at least 1, got {max_episode_steps}")
+    _player_of(policy, deterministic)
+    for name, number in (("max_episode_steps", max_episode_steps), ("jobs", jobs)):
+        if number < 1:  # For gymnasium, -1 is no limit.
+            raise ValueError(f"expected {name} of at least 1, got {number}")
     if (cost is None) != (baseline is None):
         raise ValueError(
             "expected both cost= and baseline=, or neither, "
             f"got cost={cost!r}, baseline={baseline!r}"
         )
     seeds = _checked_seeds(seeds)
-    with gymnasium.make(env_id, max_episode_steps=max_episode_steps, **make_arguments) as env:
+    arguments = {"id": env_id, "max_episode_steps": max_episode_steps, **make_arguments}
+    with gymnasium.make(**arguments) as env:
         compiler_env = _compiler_env(env)
         names = (cost, baseline) if cost and baseline else _costs_of(compiler_env)
         if benchmarks is None:
@@ -267,27 +277,126 @@ def evaluate(
                 raise error
             failed[program] = str(error)
 
-        for each in programs:
-            program, episodes = uri_of(each), []
-            try:
-                benchmark = selection.resolve(each)
-            except (LookupError, OSError, ValueError) as error:
-                fail(program, error)
-                continue
-            try:
-                for seed in seeds:
-                    number = seed if common_random_numbers else random_seed(seed, program)
-                    _seed_all(policy, env, number)
-                    observation, _ = env.reset(seed=number, options={"benchmark": benchmark})
-                    row = _row(env, program, seed, names, play(env, observation))
-                    episodes.append(replace(row, output=output_of(compiler_env)) if check else row)
-                    on_episode(episodes[-1], total)
-            except (BenchmarkInitError, ServiceError) as error:
-                fail(program, error)
+        def resolved() -> Iterator[tuple[str, Benchmark]]:
+            for each in programs:
+                try:
+                    yield uri_of(each), selection.resolve(each)
+                except (LookupError, OSError, ValueError) as error:
+                    fail(uri_of(each), error)
+
+        episodes = _Episodes(
+            policy, arguments, names, seeds, deterministic, check, common_random_numbers
+        )
+        for program, played in _played(episodes, env, resolved(), jobs, on_episode, total):
+            if isinstance(played, Exception):
+                fail(program, played)
             else:
-                rows += episodes
+                rows += played
         version = known_compiler_version(compiler_env)
     return Evaluation(env_id, *names, tuple(rows), failed, version)
+
+
+@dataclass(frozen=True)
+class _Episodes:
+    """The episodes of all programs. It can be sent to other processes if its attributes can.
+
+    Attributes:
+        policy: The policy.
+        arguments: Those of :func:`gymnasium.make`.
+        names: The observation spaces of the cost and of its baseline.
+        seeds: The seeds.
+        deterministic: See :func:`evaluate`, and so the others.
+    """
+
+    policy: Policy
+    arguments: dict[str, Any]
+    names: tuple[str, str]
+    seeds: Sequence[int]
+    deterministic: bool
+    check: bool
+    common_random_numbers: bool
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "policy": _packed(self.policy)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        load, packed = state["policy"]
+        self.__dict__.update(state, policy=load(packed))
+
+    def make_env(self) -> gymnasium.Env:
+        """Returns an environment for the episodes."""
+        return gymnasium.make(**self.arguments)
+
+    def of(
+        self,
+        env: gymnasium.Env,
+        program: str,
+        benchmark: Any,
+        watch: Callable[[EvaluationRow], None] = lambda _: None,
+    ) -> list[EvaluationRow] | Exception:
+        """Plays the episodes of a program.
+
+        Args:
+            env: The environment.
+            program: The URI of the program.
+            benchmark: The program.
+            watch: Called after each episode.
+
+        Returns:
+            The rows; the error if the program cannot be compiled.
+        """
+        play, rows = _player_of(self.policy, self.deterministic), []
+        try:
+            for seed in self.seeds:
+                number = seed if self.common_random_numbers else random_seed(seed, program)
+                _seed_all(self.policy, env, number)
+                observation, _ = env.reset(seed=number, options={"benchmark": benchmark})
+                row = _row(env, program, seed, self.names, play(env, observation))
+                output = output_of(_compiler_env(env)) if self.check else row.output
+                rows.append(replace(row, output=output))
+                watch(rows[-1])
+        except (BenchmarkInitError, ServiceError) as error:
+            return error
+        return rows
+
+
+def _packed(policy: Any) -> tuple[Callable[[Any], Any], Any]:
+    """Returns a function, and what it makes the policy of in another process."""
+    if not hasattr(policy, "get_env"):
+        return _same, policy
+    # Models of Stable-Baselines3 have their environments, which stay here.
+    file = BytesIO()
+    policy.save(file)
+    return partial(_loaded, type(policy)), file.getvalue()
+
+
+def _same(policy: Any) -> Any:
+    return policy
+
+
+def _loaded(algorithm: Any, data: bytes) -> Any:
+    return algorithm.load(BytesIO(data))
+
+
+def _played(
+    episodes: _Episodes,
+    env: gymnasium.Env,
+    benchmarks: Iterable[tuple[str, Benchmark]],
+    jobs: int,
+    on_episode: Callable[[EvaluationRow, int], None],
+    total: int,
+) -> Iterator[tuple[str, list[EvaluationRow] | Exception]]:
+    """Yields each program with its rows, or with the error if it cannot be compiled."""
+    if jobs == 1:
+        for program, benchmark in benchmarks:
+            yield program, episodes.of(env, program, benchmark, lambda row: on_episode(row, total))
+        return
+    from compiler_gym.evaluation.processes import played_in_processes
+
+    for program, played in played_in_processes(episodes, benchmarks, jobs):
+        for row in () if isinstance(played, Exception) else played:
+            on_episode(row, total)
+        yield program, played
 
 
 def _checked_seeds(seeds: Iterable[int]) -> list[int]:

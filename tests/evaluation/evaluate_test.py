@@ -1,3 +1,6 @@
+import threading
+from dataclasses import replace
+
 import gymnasium
 import numpy as np
 import pytest
@@ -5,7 +8,12 @@ import pytest
 import compiler_gym
 from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.tuning.policies.policy import Levels, Policy
-from compiler_gym.wrappers import ActionMask, CompilerEnvWrapper, ConstrainedCommandline
+from compiler_gym.wrappers import (
+    ActionMask,
+    AutophaseNorm,
+    CompilerEnvWrapper,
+    ConstrainedCommandline,
+)
 from tests.processes import descendants, is_running, kill_all, wait_until
 
 SHA256, JSON = (f"benchmark://kernels-v0/{name}" for name in ("sha256", "json"))
@@ -186,6 +194,67 @@ def test_a_dataset_without_an_end(env):
         compiler_gym.evaluate(len, benchmarks=env.datasets["csmith-v0"])
 
 
+class Drawing:
+    """A policy with random numbers, and an environment that no other process can have."""
+
+    def __init__(self):
+        self.env = threading.Lock()
+        self.rng = np.random.default_rng()
+
+    def get_env(self):
+        return self.env
+
+    def save(self, file):
+        file.write(b"nothing")
+
+    @classmethod
+    def load(cls, file):
+        assert file.read() == b"nothing"
+        return cls()
+
+    def set_random_seed(self, seed):
+        self.rng = np.random.default_rng(seed)
+
+    def predict(self, observation, deterministic=False):
+        return self.rng.integers(len(observation))
+
+
+def test_jobs(tmp_path):
+    """Several processes play the same episodes, with and without checks, and say what failed."""
+    broken = tmp_path / "broken.bc"
+    broken.write_bytes(b"no bitcode")
+    seen = []
+    arguments = {
+        "benchmarks": [JSON, broken, SHA256],
+        "seeds": (3, 4),
+        "max_episode_steps": 5,
+        "wrappers": [lambda env: AutophaseNorm(env)],
+    }
+    one, *several = (
+        compiler_gym.evaluate(Drawing(), **arguments, **more)
+        for more in (
+            {},
+            {"jobs": 2, "on_episode": lambda row, total: seen.append((row.seed, total))},
+            {"jobs": 2, "check": True},
+        )
+    )
+    assert several[0] == one and [*one.failed] == [f"file://{broken}"]
+    assert seen == [(3, 6), (4, 6)] * 2
+    assert {row.output for row in several[1].rows} == {"right"}
+    assert [replace(row, output="not checked") for row in several[1].rows] == [*one.rows]
+
+
+def test_jobs_that_cannot_be_done(tmp_path):
+    broken, lock = tmp_path / "broken.bc", threading.Lock()
+    broken.write_bytes(b"no bitcode")
+    with pytest.raises(TypeError, match=r"jobs: expected a policy .* can be sent"):
+        compiler_gym.evaluate(lambda _: lock, benchmarks=[SHA256], jobs=2)
+    with pytest.raises(RuntimeError, match=f"{SHA256}: ZeroDivisionError"):
+        compiler_gym.evaluate(lambda _: 1 // 0, benchmarks=[SHA256, JSON], jobs=2)
+    with pytest.raises(BenchmarkInitError):
+        compiler_gym.evaluate(len, benchmarks=[broken], jobs=2)
+
+
 def test_a_policy_that_plays_another_program():
     class Other:
         def play(self, env):
@@ -282,6 +351,7 @@ def test_own_costs():
         (len, {"seeds": [1, 2, 1]}, "different seeds, got 1"),
         (len, {"seeds": []}, "one seed"),
         (len, {"seeds": 3}, "got 3"),
+        (len, {"jobs": 0}, "jobs of at least 1"),
         (len, {"cost": "Ir", "baseline": "IrInstructionCount"}, "a number, got Ir, str"),
         (len, {"seeds": ["1"]}, "integers as seeds"),
     ],

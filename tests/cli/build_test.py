@@ -190,9 +190,14 @@ def fixture_planted(folder, monkeypatch):
 
 @pytest.mark.parametrize("link", ["$(CC)", str(llvm_tools.clang_path())])
 def test_a_unit_that_makes_the_program_larger_is_taken_back(run, planted, link):
-    # The object file is smaller, but what it calls is in an archive that is not linked otherwise.
+    # The object file is smaller, but the linker keeps what it calls, which is unused otherwise.
+    unit, padding = (planted / "unit1.c").read_text(), "*p += 12345; " * 800
     (planted / "big.txt").write_text(
-        "char table[5000] = {1};\n" + (planted / "unit1.c").read_text().replace("_1", "_big")
+        f"void padding(volatile int *p) {{ {padding}}}\n{unit.replace('_1', '_big')}"
+    )
+    (planted / "unit1.c").write_text(
+        "unsigned unit_big(unsigned), more_big(unsigned);\n"
+        f"{unit}\nunsigned unused(unsigned x) {{ return unit_big(x) + more_big(x); }}\n"
     )
     big = [llvm_tools.clang_path(), "-Oz", "-x", "c", "-c", "big.txt", "-o", "big.obj"]
     subprocess.run(big, check=True)
@@ -206,9 +211,9 @@ def test_a_unit_that_makes_the_program_larger_is_taken_back(run, planted, link):
     )
     (planted / "Makefile").write_text(
         "program: main.o libunits.a\n\techo >> builds\n"
-        f"\t{link} main.o -L. -lunits libbig.a -o $@\n"
+        f"\t{link} -Wl,--gc-sections main.o -L. -lunits libbig.a -o $@\n"
         "libunits.a: unit0.o unit1.o\n\tar rcs $@ $^\n"
-        "%.o: %.c\n\t$(CC) -Oz -c $< -o $@\n"
+        "%.o: %.c\n\t$(CC) -Oz -ffunction-sections -c $< -o $@\n"
     )
     done = run("build", "--evaluations", "3", *CHECK, *MAKE)
     # Where the command is known that links the program, only that is repeated to find the unit:

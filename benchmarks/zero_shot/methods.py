@@ -11,7 +11,7 @@ import compiler_gym
 from benchmarks.zero_shot.policies import Fixed, Greedy, Trained, Uniform
 from benchmarks.zero_shot.task import ENV_ID, Setting, plain, single_passes, with_sequences
 from benchmarks.zero_shot.training import imitate, search_fixed, train
-from compiler_gym.evaluation.protocol import Policy as AnyPolicy
+from compiler_gym.evaluation.policies import Policy as AnyPolicy
 from compiler_gym.tuning.policies.pieces_env import pieces
 from compiler_gym.tuning.policies.policy import FIRST_SEQUENCE, Policy
 

@@ -17,7 +17,7 @@ from compiler_gym.datasets.selection import files_by_package
 from compiler_gym.envs import CompilerEnv
 from compiler_gym.envs.llvm.specs import AUTOPHASE_FEATURE_NAMES
 from compiler_gym.evaluation import Evaluation
-from compiler_gym.evaluation.protocol import Policy as AnyPolicy
+from compiler_gym.evaluation.policies import Policy as AnyPolicy
 from compiler_gym.tuning.policies.pieces_env import pieces
 from compiler_gym.tuning.policies.policy import COST
 from compiler_gym.vector import CompilerVectorEnv

@@ -10,7 +10,7 @@ from compiler_gym.cli.console import print_json, print_line, print_table, progre
 from compiler_gym.cli.failures import Failures
 from compiler_gym.cli.options import program_name
 from compiler_gym.evaluation import Evaluation, evaluate, load_policy
-from compiler_gym.evaluation.protocol import PredictingPolicy, imported
+from compiler_gym.evaluation.policies import PredictingPolicy, imported
 from compiler_gym.evaluation.rows import WRONG
 from compiler_gym.util.statistics import arithmetic_mean, geometric_mean
 

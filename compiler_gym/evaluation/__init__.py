@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 from compiler_gym.util.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from compiler_gym.evaluation.protocol import evaluate, load_policy
+    from compiler_gym.evaluation.policies import load_policy
+    from compiler_gym.evaluation.protocol import evaluate
     from compiler_gym.evaluation.result import Comparison, Evaluation
     from compiler_gym.evaluation.rows import EvaluationRow
 
@@ -16,7 +17,7 @@ _MODULES = {
     "Evaluation": ".result",
     "EvaluationRow": ".rows",
     "evaluate": ".protocol",
-    "load_policy": ".protocol",
+    "load_policy": ".policies",
 }
 
 

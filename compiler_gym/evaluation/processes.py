@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import cloudpickle
 
@@ -16,23 +16,10 @@ from compiler_gym.distributed.task import Job
 from compiler_gym.distributed.threads import Call
 from compiler_gym.distributed.worker import Worker
 from compiler_gym.errors import BenchmarkInitError
+from compiler_gym.evaluation.episodes import Episodes
 from compiler_gym.evaluation.rows import EvaluationRow
 
 _TRIES = 2
-
-
-class Episodes(Protocol):
-    """The episodes that are played on each program."""
-
-    @property
-    def check(self) -> bool:
-        """True if programs are run, and their output is compared."""
-
-    def make_env(self) -> Any:
-        """Returns an environment for all programs, with a method ``close()``."""
-
-    def of(self, env: Any, program: str, benchmark: Any) -> list[EvaluationRow] | Exception:
-        """Returns the rows of a program; the error if it cannot be compiled."""
 
 
 class _Stage:

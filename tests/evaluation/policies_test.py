@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from compiler_gym.evaluation.protocol import load_policy
+from compiler_gym.evaluation.policies import load_policy
 from compiler_gym.tuning.policies.policy import Policy
 
 
